@@ -227,7 +227,7 @@ LAYERS_OF_THE_MODEL = (
     ("__init__", "_unicode", "contrast", "prototypes", "units", "excerpts"),
     ("label_paths", "labels", "sequences", "text_columns", "tokenizer"),
     ("features", "explanation", "label_sets"),
-    ("artifact", "prediction", "sub_token_attribution"),
+    ("artifact", "prediction", "rows_hash", "sub_token_attribution"),
     ("model_file",),
     ("graph",),
     ("cost", "self_test"),

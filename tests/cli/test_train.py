@@ -263,3 +263,27 @@ def test_training_keeps_its_state_and_goes_on_from_it_with_new_rows(tmp_path: Pa
     assert "no is not a folder; name the --state of a finished training." in fail(
         3, "train", new, "--from", tmp_path / "no"
     )
+
+
+def test_evaluating_the_rows_of_the_training_says_that_these_are_no_others(
+    trained: tuple[str, Path], tmp_path: Path
+) -> None:
+    _, path = trained
+    rows = [(row["text"], row["label"]) for row in read_rows(path.with_name("tickets.csv"))]
+    assert "rows that the model has learned from" in succeed("evaluate", path, path.with_name("tickets.csv"))
+    assert json.loads(succeed("evaluate", path, path.with_name("tickets.csv"), "--json"))["learned"] is True
+    for others in (rows[:-1], [*rows, rows[0]], [*rows[:-1], (rows[-1][0] + "!", rows[-1][1])]):
+        data = write_rows(tmp_path / "others.csv", [("text", "label"), *others])
+        assert "learned" not in succeed("evaluate", path, data)
+        assert "learned" not in json.loads(succeed("evaluate", path, data, "--json"))
+
+
+def test_evaluating_the_rows_of_several_labels_says_so_as_well(tmp_path: Path) -> None:
+    rows = [(f"{name} number {i}", f"{name};all") for i in range(20) for name in ("parcel", "invoice")]
+    data = write_rows(tmp_path / "rows.csv", [("text", "label"), *rows])
+    succeed(
+        "train", data, "-o", tmp_path / "m.onnx", "--label-separator", ";", "--epochs", "1", "--dim", "4", "--quiet"
+    )
+    assert "rows that the model has learned from" in succeed("evaluate", tmp_path / "m.onnx", data)
+    write_rows(data, [("text", "label"), *rows[:-1]])
+    assert "rows that the model has learned from" not in succeed("evaluate", tmp_path / "m.onnx", data)

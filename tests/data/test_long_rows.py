@@ -130,7 +130,7 @@ def test_line_numbers_count_the_lines_that_were_passed_over(tmp_path: Path) -> N
     bad = BadRows(skip=True)
     with open_table(path, bad=bad) as table:
         assert [(row.line, row.fields["text"]) for row in table.rows] == [(2, "a"), (4, "c")]
-    assert [found.where for found in bad.told] == [f"{path}, line 3", f"{path}, line 5"]
+    assert [found.where for found in bad.shown] == [f"{path}, line 3", f"{path}, line 5"]
 
 
 def test_a_parquet_file_whose_rows_must_be_too_long_is_refused_before_it_is_unpacked(
@@ -151,7 +151,7 @@ def test_a_value_of_parquet_that_is_too_long_is_a_row_that_cannot_be_used(tmp_pa
     bad = BadRows(skip=True)
     with open_table(path, bad=bad) as table:
         assert [(row.line, row.fields["text"]) for row in table.rows][:3] == [(1, "a"), (3, "c"), (4, "d")]
-    assert [found.where for found in bad.told] == [f"{path}, row 2"]
+    assert [found.where for found in bad.shown] == [f"{path}, row 2"]
 
 
 def test_what_is_called_parquet_and_is_none_is_not_unpacked_to_the_disk(model_path: Path, tmp_path: Path) -> None:

@@ -231,16 +231,6 @@ def test_check_reads_standard_input_and_says_what_it_guessed(tmp_path: Path) -> 
     assert run("check", "-", "--quiet", given="message;class\nmy card;x\n").stderr == ""
 
 
-def test_check_stops_at_a_bad_row_or_skips_it(tmp_path: Path) -> None:
-    (tmp_path / "rows.csv").write_text("text,label\na,x\nb\nc,y\n")
-    result = run("check", tmp_path / "rows.csv")
-    assert (result.exit_code, result.stdout) == (3, "")
-    result = run("check", tmp_path / "rows.csv", "--on-error", "skip")
-    assert result.exit_code == 0
-    assert result.stdout.startswith("2 rows, 2 labels\n")
-    assert "Note: Skipped 1 row that cannot be used: " in result.stderr
-
-
 def test_train_warns_of_what_it_finds_before_it_trains_and_quietly_does_not(tmp_path: Path) -> None:
     path = write(tmp_path / "rows.jsonl", [*GOOD, ("", "x")])
     for options in ([], ["--quiet"]):

@@ -99,3 +99,16 @@ def test_what_cannot_be_mended_is_refused_in_a_sentence_and_nothing_is_written(m
     assert "--mend needs --write" in fail(2, "check", messy, "--mend", "html")
     assert "--escape-formulas needs --write or --suspects" in fail(2, "check", messy, "--escape-formulas")
     assert not clean.exists()
+
+
+def test_check_counts_rows_that_cannot_be_used_and_goes_on_unless_they_would_be_left_out_of_a_table(
+    tmp_path: Path,
+) -> None:
+    data = write_rows(tmp_path / "rows.csv", [("text", "label"), ("a", "x"), ("b", ""), ("c", "y"), ("d", " ")])
+    found = run("check", data)
+    assert found.exit_code == 0
+    assert found.stdout.startswith("2 rows, 2 labels")
+    assert "Skipped 2 rows that cannot be used" in found.stderr
+    for stops in (("--on-error", "fail"), ("--write", tmp_path / "clean.csv")):
+        assert "line 3: the label in column 'label' is empty" in fail(3, "check", data, *stops)
+    assert not (tmp_path / "clean.csv").exists()

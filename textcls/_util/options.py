@@ -205,8 +205,8 @@ class Option:
 
 def option(kind: Kind, default: Any, help: str, *, unset: str | None = None, metavar: str | None = None) -> Any:  # noqa: A002
     """Return a field of a dataclass that is an option."""
-    told = Option(kind=kind, default=default, help=help, unset=unset, metavar=metavar)
-    return field(default=default, metadata={METADATA: told})
+    declared = Option(kind=kind, default=default, help=help, unset=unset, metavar=metavar)
+    return field(default=default, metadata={METADATA: declared})
 
 
 def options_of(settings: type[Any]) -> dict[str, Option]:

@@ -151,10 +151,10 @@ class Endpoint:
 
 
 def _tokens(choice: Choice) -> list[Token]:
-    told = (choice.logprobs.content or ()) if choice.logprobs is not None else ()
+    tokens = (choice.logprobs.content or ()) if choice.logprobs is not None else ()
     return [
         Token(_bytes(one), one.logprob, [(_bytes(other), other.logprob) for other in one.top_logprobs or ()])
-        for one in told
+        for one in tokens
     ]
 
 

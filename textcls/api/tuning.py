@@ -52,7 +52,7 @@ class TuneReport:
         macro_f1: likewise.
         micro_f1: likewise, of several labels a row; None of one.
         p_value: of McNemar's test of the answers.
-        told: options that were given, and are part of all settings.
+        fixed: options that were given, and are part of all settings.
         options: the choice, without what is as usual.
         usual: what numbers are without it.
         tried: the proposals of the search that made it.
@@ -71,7 +71,7 @@ class TuneReport:
     macro_f1: Difference
     micro_f1: Difference | None = None
     p_value: float
-    told: Mapping[str, Any]
+    fixed: Mapping[str, Any]
     options: Mapping[str, Any]
     usual: Mapping[str, float]
     tried: tuple[TriedOptions, ...]
@@ -106,7 +106,7 @@ class TuneReport:
     @property
     def recommended(self) -> dict[str, Any]:
         """The options to train with."""
-        return {**self.told, **(self.options if self.is_better else {})}
+        return {**self.fixed, **(self.options if self.is_better else {})}
 
     def as_json(self) -> dict[str, Any]:
         """Return all of it as plain data."""
@@ -156,5 +156,5 @@ def tune(
     """
     found = optional_dependencies.load(TUNE, "textcls.tune", "tune")
     how = {"trials": trials, "seconds": seconds, "measure": measure, "folds": folds, "rounds": rounds}
-    report: TuneReport = found(texts, labels, **how, storage=storage, workers=workers, told=options)
+    report: TuneReport = found(texts, labels, **how, storage=storage, workers=workers, fixed=options)
     return report

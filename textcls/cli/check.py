@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final, cast
 
 import click
+from click.core import ParameterSource
 
 from textcls._util import optional_dependencies
 from textcls._util.atomic_write import check_not_an_input
@@ -104,7 +105,10 @@ def check(
     With --labels, models that have not seen a row judge its label as well: rows whose label they doubt are listed with
     the label they would give, and the words behind it. These are suggestions: look at each.
 
-    With --write, the rows are written to another file without what everybody would mend.
+    Rows that cannot be used are counted, and the first of them reported; --on-error fail ends at the first.
+
+    With --write, the rows are written to another file without what everybody would mend. Rows that cannot be used then
+    end the work, unless --on-error skip leaves them out.
     """
     _check_outputs(mended_path, suspects, mends=bool(kinds), audits=audits, escape_formulas=escape_formulas)
     mended_table = None
@@ -115,6 +119,9 @@ def check(
     table_of_suspects = None if suspects is None else NewTable.at(suspects, escape_formulas=escape_formulas)
     audit_rows = optional_dependencies.load(AUDIT, "textcls check --labels") if audits else None
     once([*data, *([valid] if valid else [])])
+    if mended_path is None and click.get_current_context().get_parameter_source("on_error") is ParameterSource.DEFAULT:
+        # Whoever checks a table asks for all that is wrong with it. Rows are left out of a table only if told to.
+        reading.bad.skip = True
     kept: list[LabelledRow[Target]] = []
     validation = reading.table_of_targets([valid], text_columns, label_column, targets) if valid else nullcontext()
     with reading.table_of_targets(data, text_columns, label_column, targets) as table, validation as valid_table:

@@ -149,24 +149,24 @@ def explain(
     prediction = classifier.predict(_standard_input() if text == "-" else text, explain=True, threshold=threshold)
     explanation = explanation_of(prediction)
     by_others = [other.predict(explanation.text, explain=True) for other in others]
-    told = _Told(prediction, explained_labels(prediction, label, against), against, unit, by_others)
-    told.sub_tokens = classifier.parts(explanation.text) if with_parts else None
+    answer = _Answer(prediction, explained_labels(prediction, label, against), against, unit, by_others)
+    answer.sub_tokens = classifier.parts(explanation.text) if with_parts else None
     if with_change:
-        one = told.attributions[0].label if prediction.several else None
-        told.change = counterfactual(classifier, explanation.text, label=one, against=against, groups=exchanged)
+        one = answer.attributions[0].label if prediction.several else None
+        answer.change = counterfactual(classifier, explanation.text, label=one, against=against, groups=exchanged)
     if rows_path is not None:
-        told.similar, told.row_texts = _similar(classifier, told, rows_path), row_texts
+        answer.similar, answer.row_texts = _similar(classifier, answer, rows_path), row_texts
     if html is not None:
-        _write_page(html, model, told, label, top or html_explanation.SHOWN_TOKENS)
+        _write_page(html, model, answer, label, top or html_explanation.SHOWN_TOKENS)
     if plot_path is not None:
-        _write_plot(plot_path, told, top or plots.SHOWN_TOKENS)
+        _write_plot(plot_path, answer, top or plots.SHOWN_TOKENS)
     if as_json:
-        click.echo(json_line(_plain(told, classifier.info.temperature)))
+        click.echo(json_line(_plain(answer, classifier.info.temperature)))
     elif written := [str(path) for path in (html, plot_path) if path is not None]:
-        score = percent(terminal_explanation.score_of(prediction, told.attributions[0].label))
-        click.echo(f"{named(told.attributions[0].label)} {score} -> {' and '.join(written)}")
+        score = percent(terminal_explanation.score_of(prediction, answer.attributions[0].label))
+        click.echo(f"{named(answer.attributions[0].label)} {score} -> {' and '.join(written)}")
     else:
-        show(_report(told, top or terminal_explanation.SHOWN_TOKENS))
+        show(_report(answer, top or terminal_explanation.SHOWN_TOKENS))
 
 
 def _check_together(groups: Path | None, rows: Path | None, *, with_change: bool, row_texts: bool) -> None:
@@ -177,7 +177,7 @@ def _check_together(groups: Path | None, rows: Path | None, *, with_change: bool
         raise ConfigError("--row-texts needs --rows, the file of the rows.")
 
 
-class _Told:
+class _Answer:
     """What is told of an answer."""
 
     def __init__(
@@ -208,62 +208,64 @@ class _Told:
         return self.attributions if self.shown_by is self.explanation else self._attributions(self.explanation)
 
 
-def _plain(told: _Told, temperature: float) -> dict[str, Any]:
-    by_unit = None if told.shown_by is told.explanation else told.shown_by
-    found = explanation_json(told.prediction, told.explanation, told.by_token, temperature, told.sub_tokens, by_unit)
-    if told.change is not None:
-        found["counterfactual"] = told.change.as_json()
-    if told.similar is not None:
-        found["similar_rows"] = told.similar.as_json(texts=told.row_texts)
+def _plain(answer: _Answer, temperature: float) -> dict[str, Any]:
+    by_unit = None if answer.shown_by is answer.explanation else answer.shown_by
+    found = explanation_json(
+        answer.prediction, answer.explanation, answer.by_token, temperature, answer.sub_tokens, by_unit
+    )
+    if answer.change is not None:
+        found["counterfactual"] = answer.change.as_json()
+    if answer.similar is not None:
+        found["similar_rows"] = answer.similar.as_json(texts=answer.row_texts)
     return found
 
 
-def _similar(classifier: Classifier, told: _Told, path: Path) -> SimilarRows:
+def _similar(classifier: Classifier, answer: _Answer, path: Path) -> SimilarRows:
     """Return the rows of a file that are like the text; the first label explained is looked at."""
     reading = Reading(ReadOptions(), BadRows(), quiet=True)
     with reading.texts_and_labels(path, (), classifier.info.label_column, classifier.info) as rows:
-        return similar_rows(classifier, told.explanation, told.by_token[0], rows)
+        return similar_rows(classifier, answer.explanation, answer.by_token[0], rows)
 
 
-def _write_page(path: Path, model: Path, told: _Told, label: str | None, top: int) -> None:
+def _write_page(path: Path, model: Path, answer: _Answer, label: str | None, top: int) -> None:
     fragment = html_explanation.prediction_fragment(
-        replace(told.prediction, explanation=told.shown_by),
+        replace(answer.prediction, explanation=answer.shown_by),
         label=label,
-        against=told.against,
+        against=answer.against,
         top=top,
-        sub_tokens=told.sub_tokens,
-        change=told.change,
-        others=told.others,
-        more=[] if told.similar is None else [similar_part(told.similar, texts=told.row_texts)],
+        sub_tokens=answer.sub_tokens,
+        change=answer.change,
+        others=answer.others,
+        more=[] if answer.similar is None else [similar_part(answer.similar, texts=answer.row_texts)],
     )
-    title = f"{named(told.attributions[0].label)} - {model.stem}"
+    title = f"{named(answer.attributions[0].label)} - {model.stem}"
     with atomic_write(path) as file:
         page = document(title, fragment, about=made_of(model), heading=f"An answer of {model.stem}")
         file.write(page.encode())
 
 
-def _write_plot(path: Path, told: _Told, top: int) -> None:
-    if len(told.attributions) > 1:
-        names = listed([named(one.label) for one in told.attributions])
+def _write_plot(path: Path, answer: _Answer, top: int) -> None:
+    if len(answer.attributions) > 1:
+        names = listed([named(one.label) for one in answer.attributions])
         raise ConfigError(f"A plot explains one label, and the text has {names}; choose one by --label.")
-    figure = plots.plot_attribution(told.shown_by, told.attributions[0], top)
+    figure = plots.plot_attribution(answer.shown_by, answer.attributions[0], top)
     with atomic_write(path) as file:
         file.write(figures.content(figure, figures.format_of(path)))
 
 
-def _report(told: _Told, top: int) -> Iterator[Printable]:
+def _report(answer: _Answer, top: int) -> Iterator[Printable]:
     report = terminal_explanation
-    given = (told.prediction, told.shown_by)
-    if told.prediction.several:
-        yield from report.label_set_explanation_report(*given, told.attributions, top, told.sub_tokens)
+    given = (answer.prediction, answer.shown_by)
+    if answer.prediction.several:
+        yield from report.label_set_explanation_report(*given, answer.attributions, top, answer.sub_tokens)
     else:
-        yield from report.explanation_report(*given, told.attributions[0], top, told.sub_tokens)
-    if told.change is not None:
-        yield from change_report(told.change)
-    if told.similar is not None:
-        yield from similar_report(told.similar, texts=told.row_texts)
-    if told.left_out:
-        yield left_out_line(told.left_out)
+        yield from report.explanation_report(*given, answer.attributions[0], top, answer.sub_tokens)
+    if answer.change is not None:
+        yield from change_report(answer.change)
+    if answer.similar is not None:
+        yield from similar_report(answer.similar, texts=answer.row_texts)
+    if answer.left_out:
+        yield left_out_line(answer.left_out)
 
 
 def _standard_input() -> str:

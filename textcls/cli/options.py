@@ -15,6 +15,7 @@ from textcls.data import (
 )
 from textcls.data.formats import FORMATS
 from textcls.data.memory import Readable
+from textcls.data.rows import Format
 from textcls.data.source import STANDARD
 from textcls.data.storage import RemoteFile, is_url, without_secrets
 from textcls.errors import ConfigError
@@ -127,7 +128,7 @@ def reading_options(command: Command) -> Command:
     @wraps(command)
     def wrapped(
         *args: Any,
-        format: str | None,  # noqa: A002
+        format: Format | None,  # noqa: A002
         encoding: str | None,
         delimiter: str | None,
         no_quotes: bool,
@@ -137,9 +138,15 @@ def reading_options(command: Command) -> Command:
         quiet: bool,
         **others: Any,
     ) -> Any:
-        options: Any = {"format": format, "encoding": encoding, "delimiter": delimiter}
-        options |= {"quotes": not no_quotes, "header": not no_header, "sheet": sheet}
-        reading = Reading(ReadOptions(**options), BadRows(skip=on_error == "skip"), quiet)
+        options = ReadOptions(
+            format=format,
+            encoding=encoding,
+            delimiter=delimiter,
+            quotes=not no_quotes,
+            header=not no_header,
+            sheet=sheet,
+        )
+        reading = Reading(options, BadRows(skip=on_error == "skip"), quiet)
         return command(*args, reading=reading, **others)
 
     decorated: Any = wrapped

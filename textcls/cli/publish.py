@@ -100,12 +100,12 @@ def publish(
     lines = [f"{name}, version {found.version}: {found.bytes / 1e6:.2f} MB -> {folder}"]
     if not new:
         lines = [f"{model} is {name}, version {found.version}, published {found.created}; nothing was added."]
-    told = promoted_lines(Registry(registry), found.version, by) if promote else []
+    promotion = promoted_lines(Registry(registry), found.version, by) if promote else []
     if as_json:
         promoted = Registry(registry).state().promoted == found.version
         click.echo(json_line({"name": name, **found.to_json(), "new": new, "promoted": promoted}))
     else:
-        click.echo("\n".join([*lines, *told]))
+        click.echo("\n".join([*lines, *promotion]))
 
 
 def _name(model: Path, registry: Path, given: str | None) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import click
 
@@ -75,8 +75,10 @@ class Reading:
         usual: tuple[Sequence[str], str] = (DEFAULT_TEXT_COLUMNS, DEFAULT_LABEL_COLUMN)
         if training is not None:
             usual = (training.text_columns, training.label_column)
-        given: Any = {"more": more, "options": self.options, "bad": self.bad}
-        with open_labelled(paths, text_columns, label_column, usual=usual, **given) as table:
+        opened = open_labelled(
+            paths, text_columns, label_column, usual=usual, more=more, options=self.options, bad=self.bad
+        )
+        with opened as table:
             self.say(table.notes)
             yield self._at_least_one(table.rows, paths)
 
@@ -125,14 +127,18 @@ class Reading:
             written, usual = written_labels(training), (training.text_columns, training.label_column)
         if written.label_separator is not None:
             targets = replace(targets, several=True)
-        reading: Any = {
-            "options": self.options,
-            "bad": self.bad,
-            "usual": usual,
-            "usual_targets": written,
-            "more": more,
-        }
-        with open_targets(paths, text_columns, label_column, targets=targets, **reading) as table:
+        opened = open_targets(
+            paths,
+            text_columns,
+            label_column,
+            targets=targets,
+            usual=usual,
+            usual_targets=written,
+            more=more,
+            options=self.options,
+            bad=self.bad,
+        )
+        with opened as table:
             self.say(table.notes)
             yield (_label_set(row, advice) for row in self._at_least_one(table.rows, paths))
 

@@ -47,15 +47,15 @@ def versions(
     by = checked_text(by, "--by", BY_CHARACTERS)
     opened = Registry.open(registry)
     if promote is not None:
-        told = promoted_lines(opened, promote, by)
+        lines = promoted_lines(opened, promote, by)
     elif rollback:
-        told = _rolled_back(opened, by)
+        lines = _rolled_back(opened, by)
     else:
-        told = []
+        lines = []
     if as_json:
         click.echo(json_line(_as_json(opened)))
-    elif told:
-        click.echo("\n".join(told))
+    elif lines:
+        click.echo("\n".join(lines))
     else:
         show(versions_table(registry, opened.state(), opened.versions()))
 

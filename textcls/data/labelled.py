@@ -333,12 +333,21 @@ def read_labelled(
     """
     paths = [paths] if isinstance(paths, Path | RemoteFile | MemoryTable) else paths
     kept = TextStore() if texts is None else texts
-    given: Any = {"usual": usual, "more": more, "options": options, "bad": bad}
-    opened: AbstractContextManager[LabelledTable[Target]] = (
-        open_labelled(paths, text_columns, label_column, **given)
-        if targets is None
-        else open_targets(paths, text_columns, label_column, targets=targets, usual_targets=usual_targets, **given)
-    )
+    opened: AbstractContextManager[LabelledTable[Any]]
+    if targets is None:
+        opened = open_labelled(paths, text_columns, label_column, usual=usual, more=more, options=options, bad=bad)
+    else:
+        opened = open_targets(
+            paths,
+            text_columns,
+            label_column,
+            targets=targets,
+            usual=usual,
+            usual_targets=usual_targets,
+            more=more,
+            options=options,
+            bad=bad,
+        )
     labels: list[Any] = []
     places = Places()
     others: dict[str, list[Any]] = {name: [] for name in more}

@@ -13,7 +13,7 @@ TOO_LONG: Final = f"more than {LONGEST:,} characters, the most that a row may ha
 # What tables unpack to is a few times, and hardly ever a hundred times, what they take; small ones may.
 _SUSPICIOUS_RATIO, _SUSPICIOUS_BYTES = 100, 100_000_000
 # How many bad rows are told in full; all are counted.
-TOLD: Final = 5
+SHOWN: Final = 5
 
 
 def unpacks_to_too_much(unpacked: int, packed: int) -> bool:
@@ -97,13 +97,13 @@ class BadRows:
         skip: whether they are left out.
         say: told of each at once, where the end may never come.
         count: how many there were.
-        told: the first of them.
+        shown: the first of them.
     """
 
     skip: bool = False
     say: Callable[[Bad], None] | None = None
     count: int = 0
-    told: list[Bad] = field(default_factory=list)
+    shown: list[Bad] = field(default_factory=list)
 
     def add(self, bad: Bad) -> None:
         """Take note of `bad`.
@@ -116,13 +116,13 @@ class BadRows:
         self.count += 1
         if self.say is not None:
             self.say(bad)
-        if len(self.told) < TOLD:
-            self.told.append(bad)
+        if len(self.shown) < SHOWN:
+            self.shown.append(bad)
 
     def summary(self) -> str | None:
         """Return what was skipped, in one line; None if nothing was."""
         if not self.count:
             return None
-        first = "; ".join(f"{bad.where}: {bad.why.partition(';')[0]}" for bad in self.told)
-        others = "" if self.count == len(self.told) else f"; and {self.count - len(self.told):,} more"
+        first = "; ".join(f"{bad.where}: {bad.why.partition(';')[0]}" for bad in self.shown)
+        others = "" if self.count == len(self.shown) else f"; and {self.count - len(self.shown):,} more"
         return f"Skipped {self.count:,} row{'s' * (self.count > 1)} that cannot be used: {first}{others}."

@@ -145,7 +145,7 @@ class OutputFolder:
     def __init__(self, name: str) -> None:
         self.name = name.rstrip("/") or "/"
         if not is_url(name):
-            with _told(name):
+            with _making(name):
                 Path(name).mkdir(parents=True, exist_ok=True)
             check_output_path(Path(name) / "file")
 
@@ -199,8 +199,8 @@ def fetched(name: str) -> Iterator[Path]:
         return
     with TemporaryDirectory(prefix="textcls-") as folder:
         copy = Path(folder) / (PurePosixPath(unquote(_address(name).path)).name or "file")
-        told = no_space_for(f"A copy of {without_secrets(name)}", "free some space, or set TMPDIR to another folder")
-        with opened(name) as source, told, copy.open("wb") as file:
+        room = no_space_for(f"A copy of {without_secrets(name)}", "free some space, or set TMPDIR to another folder")
+        with opened(name) as source, room, copy.open("wb") as file:
             shutil.copyfileobj(source, file)
         yield copy
 
@@ -266,7 +266,7 @@ def _reading(name: str) -> Iterator[None]:
 def delivered(name: str) -> Iterator[Path]:
     """Give a path of this machine to write a file to that belongs at `name`, where it appears whole or not at all."""
     if not is_url(name):
-        with _told(name):
+        with _making(name):
             Path(name).parent.mkdir(parents=True, exist_ok=True)
         yield Path(name)
         return
@@ -356,7 +356,7 @@ def _remove(name: str) -> None:
 
 
 @contextmanager
-def _told(name: str) -> Iterator[None]:
+def _making(name: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:

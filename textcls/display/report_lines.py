@@ -20,7 +20,7 @@ from textcls.evaluation.reporting.slices import LEAST_ROWS, LENGTH, SCRIPT, UNKN
 from textcls.evaluation.unknown_labels import names_of, never_assigned_sentence, unknown_labels_sentence
 
 # So many mixed-up pairs and weak kinds of rows stand in the summary.
-TOLD: Final = 3
+SHOWN: Final = 3
 # So many pairs of labels that were taken for each other stand on a page.
 CONFUSIONS: Final = 20
 # So many labels are told that stand in the place of one.
@@ -121,7 +121,7 @@ def summary_lines(found: ModelReport) -> list[str]:
         lines = _one_label_lines(found)
     else:
         raise TypeError(f"no sentences tell of a {type(found).__name__}")
-    lines += [weak_line(one) for one in found.weak_slices[:TOLD]] or [no_weak_line(found)]
+    lines += [weak_line(one) for one in found.weak_slices[:SHOWN]] or [no_weak_line(found)]
     lines.append(_shortcuts(found))
     return [line for line in lines if line]
 
@@ -196,11 +196,11 @@ def cost_line(found: Abstention) -> str:
 
 
 def _confusions(found: OneLabelModelReport) -> list[str]:
-    pairs = found.confusions[:TOLD]
+    pairs = found.confusions[:SHOWN]
     if not pairs:
         return []
-    told = ", ".join(f"{named(right)} answered as {named(answer)} ({rows:,})" for right, answer, rows in pairs)
-    return [f"Most often mixed up: {told}."]
+    shown = ", ".join(f"{named(right)} answered as {named(answer)} ({rows:,})" for right, answer, rows in pairs)
+    return [f"Most often mixed up: {shown}."]
 
 
 # Several labels a text
@@ -268,9 +268,9 @@ def _with_thresholds(reached: int, labels: int, aim: float, point: LabelPoint) -
 
 
 def _taken_for_each_other(found: LabelSetModelReport) -> str:
-    pairs = found.scores.mixed_up[:TOLD]
-    told = ", ".join(f"{named(has)} where it assigned {named(assigned)} ({rows:,})" for has, assigned, rows in pairs)
-    return f"Most often missed for another: {told}." if pairs else ""
+    pairs = found.scores.mixed_up[:SHOWN]
+    shown = ", ".join(f"{named(has)} where it assigned {named(assigned)} ({rows:,})" for has, assigned, rows in pairs)
+    return f"Most often missed for another: {shown}." if pairs else ""
 
 
 def _behind(group: LabelErrorGroup, side: str) -> str:
@@ -289,9 +289,9 @@ def instead_of(group: LabelErrorGroup, name: Callable[[str], str]) -> str:
         name: returns a label as it is shown.
     """
     others = group.instead[INSTEAD:]
-    told = [f"{name(label)} {rows:,}" for label, rows in group.instead[:INSTEAD]]
-    told += [f"{plural(len(others), 'other')} {sum(rows for _, rows in others):,}"] if others else []
-    return ", ".join([*told, f"none {group.none:,}"] if group.none else told)
+    shown = [f"{name(label)} {rows:,}" for label, rows in group.instead[:INSTEAD]]
+    shown += [f"{plural(len(others), 'other')} {sum(rows for _, rows in others):,}"] if others else []
+    return ", ".join([*shown, f"none {group.none:,}"] if group.none else shown)
 
 
 # Kinds of rows

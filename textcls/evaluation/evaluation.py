@@ -18,6 +18,7 @@ from textcls.evaluation.unknown_labels import unknown_labels
 from textcls.model.classifier import Classifier
 from textcls.model.label_paths import LabelPaths
 from textcls.model.prediction import checked_threshold
+from textcls.model.rows_hash import RowsHash
 from textcls.model.sequences import pairs
 
 
@@ -32,6 +33,7 @@ class Evaluation:
         target_precision: what the threshold was chosen to reach on these rows; None if it was given.
         reached: whether it does; where no threshold does, the one of the highest precision was chosen.
         paths: where the labels are paths of a tree, how good the answers are by level; None where that was not asked.
+        learned: whether these are the very rows that the model has learned from, on which it is better than on others.
     """
 
     report: ClassificationReport
@@ -40,10 +42,11 @@ class Evaluation:
     target_precision: float | None = None
     reached: bool = True
     paths: PathEvaluation | None = None
+    learned: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """Return the evaluation as plain data."""
-        found = self.report.as_json()
+        found = self.report.as_json() | ({"learned": True} if self.learned else {})
         if self.paths is not None:
             found["paths"] = self.paths.as_json()
         if self.operating_point is not None:
@@ -151,11 +154,13 @@ def _evaluate_labels(
     tree: LabelPaths | None,
 ) -> Evaluation:
     names = classifier.labels
-    probabilities, right = answers(classifier, rows)
+    rows_hash = RowsHash()
+    probabilities, right = answers(classifier, rows_hash.over(rows))
     unknown = unknown_labels(right, names, len(right))
     number = {name: i for i, name in enumerate([*names, *unknown])}
     labels = np.array([number[label] for label in right], np.int64)
-    found = Evaluation(metrics.report(probabilities, labels, names, unknown), unknown)
+    learned = rows_hash.hexdigest() == classifier.info.training.get("data_sha256")
+    found = Evaluation(metrics.report(probabilities, labels, names, unknown), unknown, learned=learned)
     confidence, is_right = probabilities.max(1), probabilities.argmax(1) == labels
     threshold = classifier.info.threshold if threshold is None else threshold
     if target_precision is not None:

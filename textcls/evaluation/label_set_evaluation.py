@@ -15,6 +15,8 @@ from textcls.evaluation.label_thresholds import EXPECTED_ROWS, Goal, counted, re
 from textcls.evaluation.unknown_labels import names_of, unknown_labels
 from textcls.model.classifier import Classifier
 from textcls.model.label_sets import LabelSet, of_python
+from textcls.model.rows_hash import RowsHash
+from textcls.model.sequences import pairs
 
 # Of a text: all its labels, or the probability of each.
 Labels = Collection[str] | Mapping[str, float]
@@ -48,6 +50,7 @@ class LabelSetEvaluation:
         few: labels that under `FEW_ROWS` rows have: their thresholds rest on their probabilities as well.
         unreached: labels of which no threshold reaches the goal: they are assigned from that probability on which
             promises it.
+        learned: whether these are the very rows that the model has learned from, on which it is better than on others.
     """
 
     report: LabelSetReport
@@ -55,6 +58,7 @@ class LabelSetEvaluation:
     goal: Goal | None = None
     few: tuple[str, ...] = ()
     unreached: tuple[str, ...] = ()
+    learned: bool = False
 
     @property
     def thresholds(self) -> tuple[float, ...]:
@@ -65,6 +69,7 @@ class LabelSetEvaluation:
     def as_json(self) -> dict[str, Any]:
         """Return the evaluation as plain data."""
         found = self.report.as_json() | {"unknown_labels": list(self.unknown_labels)}
+        found |= {"learned": True} if self.learned else {}
         if self.goal is not None:
             asked = {"measure": self.goal.measure, "share": self.goal.share}
             found["thresholds"] = asked | {"few_rows": list(self.few), "unreached": list(self.unreached)}
@@ -90,9 +95,12 @@ def evaluate(
         InputError: a row has no labels but one string, or none that are strings; or the model knows none of them.
         ConfigError: thresholds are to be chosen, and there are no rows.
     """
-    probabilities, found = answers(classifier, rows)
+    rows_hash = RowsHash()
+    sets = ((text, label_set(labels, i)) for i, (text, labels) in enumerate(pairs(rows)))
+    probabilities, found = answers(classifier, rows_hash.over(sets))
+    learned = rows_hash.hexdigest() == classifier.info.training.get("data_sha256")
     names = classifier.labels
-    gold, unknown = indicators([present(label_set(labels, i)) for i, labels in enumerate(found)], names)
+    gold, unknown = indicators(list(map(present, found)), names)
     chosen = None
     thresholds: Sequence[float] = classifier.info.thresholds or ()
     if threshold is not None:
@@ -104,9 +112,9 @@ def evaluate(
         thresholds = chosen.thresholds
     report = label_set_metrics.report(probabilities, gold, thresholds, names, unknown)
     if chosen is None:
-        return LabelSetEvaluation(report, unknown)
+        return LabelSetEvaluation(report, unknown, learned=learned)
     few, unreached = (tuple(names[i] for i in numbers) for numbers in (chosen.few, chosen.unreached))
-    return LabelSetEvaluation(report, unknown, goal, few, unreached)
+    return LabelSetEvaluation(report, unknown, goal, few, unreached, learned)
 
 
 def choose(goal: Goal, probabilities: NDArray[np.floating[Any]], gold: NDArray[np.bool_]) -> ChosenThresholds:

@@ -1,6 +1,6 @@
 """Between which values figures lie where rows may have several labels: rows are drawn again, with all their labels.
 
-A row is drawn as a whole (Efron 1979), since its labels hang together. Sides that answered the same rows share the
+A row is drawn as a whole (Efron 1979), since its labels are dependent. Sides that answered the same rows share the
 draws.
 
 Shapes: N rows, C labels, K kinds of rows (with the same labels, and assigned the same ones), B draws.

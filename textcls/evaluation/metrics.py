@@ -131,7 +131,7 @@ def reliability(confidence: Float, right: NDArray[np.bool_]) -> tuple[Reliabilit
 def reliability_of_labels(probabilities: Float, has: NDArray[np.bool_]) -> tuple[ReliabilityBin, ...]:
     """Return the bins of the probabilities of all labels of all rows: "rows" are pairs of a row and a label.
 
-    The labels of a row hang together, and the intervals are those of rows drawn as wholes.
+    The labels of a row are dependent, and the intervals are those of rows drawn as wholes.
 
     Args:
         probabilities: of the labels [rows, labels].

@@ -206,7 +206,7 @@ class _Searching:
         margins = self._ask([(option,) for option in self.options])
         ranked = [self.options[i] for i in np.argsort(margins, kind="stable").tolist()]
         if margins and min(margins) < 0:
-            found = self._told((ranked[0],), smallest=self.tokens == len(self.spans))
+            found = self._counterfactual((ranked[0],), smallest=self.tokens == len(self.spans))
         elif margins:
             found = self._more(ranked[:PAIRED])
         return Search(self.text, found, self.tokens, self.asked, against=self.against)
@@ -225,7 +225,7 @@ class _Searching:
             fewer = [other for other in left if other != option]
             if fewer and self._ask([tuple(fewer)])[0] < 0:
                 left = fewer
-        return self._told(tuple(left), smallest=len(left) == 1)
+        return self._counterfactual(tuple(left), smallest=len(left) == 1)
 
     def _with_others(self, left: Sequence[Option]) -> list[Option] | None:
         """Leave out more, the best of the others one at a time: without what spoke for it, another one may."""
@@ -249,7 +249,7 @@ class _Searching:
                 return None
             best = np.argsort(margins, kind="stable").tolist()
             if margins[best[0]] < 0:
-                return self._told(sets[best[0]], smallest=size == 2 and self.tokens == len(self.spans))
+                return self._counterfactual(sets[best[0]], smallest=size == 2 and self.tokens == len(self.spans))
             sets = self._longer([sets[i] for i in best[:BEAM]], strongest)
         return None
 
@@ -295,7 +295,7 @@ class _Searching:
             return float(rest.max(initial=-np.inf)) - other
         return own - float(np.delete(scores, self.before_number).max(initial=-np.inf))
 
-    def _told(self, some: Options, *, smallest: bool) -> Counterfactual:
+    def _counterfactual(self, some: Options, *, smallest: bool) -> Counterfactual:
         text = self._changed(some)
         answer = self.classifier.predict(text)
         changes = tuple(

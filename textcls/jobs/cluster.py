@@ -89,7 +89,7 @@ class _Crew:
         self._busy: dict[Any, tuple[Any, tuple[int, Any] | None]] = {}
         self._idle: list[Any] = []
         self._deaths: Counter[int] = Counter()
-        self._unborn = 0
+        self._failed_starts = 0
         for _ in range(number):
             self._hire()
 
@@ -110,7 +110,7 @@ class _Crew:
                 outcome = self._after_death(numbered, error, waiting)
                 self._hire()
             else:
-                self._unborn = 0
+                self._failed_starts = 0
                 self._go_on(worker, waiting)
             if outcome is not None:
                 left -= 1
@@ -145,8 +145,8 @@ class _Crew:
             SurroundingsError: workers do not start.
         """
         if numbered is None:
-            self._unborn += 1
-            if self._unborn < STARTS:
+            self._failed_starts += 1
+            if self._failed_starts < STARTS:
                 return None
             raise SurroundingsError(
                 f"The workers do not start: {last_line(error)}; install the same textcls[ray] on every node."

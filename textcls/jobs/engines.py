@@ -37,7 +37,7 @@ class Engine:
                 yield from crew(jobs)
 
     def hired(self, work: Work[Job, Result], in_all: int | None = None) -> AbstractContextManager[Crew[Job, Result]]:
-        """Give workers who have loaded `work`, for as long as the block lasts: for jobs of which some hang on others.
+        """Give workers who have loaded `work`, for as long as the block lasts: for jobs of which some depend on others.
 
         Args:
             work: what is done with each.

@@ -124,7 +124,7 @@ class Registry:
             InputError: there is a folder of something else, or a registry of another name.
             SurroundingsError: it cannot be made.
         """
-        with _told(folder):
+        with _naming(folder):
             folder.mkdir(parents=True, exist_ok=True)
         registry = cls(folder)
         with registry._alone():
@@ -156,7 +156,7 @@ class Registry:
         Raises:
             SurroundingsError: the folder cannot be read.
         """
-        with _told(self.folder, "read"):
+        with _naming(self.folder, "read"):
             return sorted(int(path.name) for path in self.folder.iterdir() if _NUMBER.fullmatch(path.name))
 
     def versions(self) -> list[Listed]:
@@ -302,7 +302,7 @@ class Registry:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         busy = f"Another process has been writing to {self.folder} for {_LOCK_SECONDS:.0f} seconds: try later."
-        with _told(self.folder), locked(self.folder / _LOCK, _LOCK_SECONDS, busy):
+        with _naming(self.folder), locked(self.folder / _LOCK, _LOCK_SECONDS, busy):
             yield
 
 
@@ -317,7 +317,7 @@ def check_new(folder: Path) -> None:
         return
     if not folder.is_dir():
         raise InputError(f"{folder} is a file, and a registry is a folder: name a new or an empty one.")
-    with _told(folder, "read"):
+    with _naming(folder, "read"):
         other = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
     if other:
         raise InputError(
@@ -362,7 +362,7 @@ def _write_synced(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def _told(folder: Path, what: str = "written to") -> Iterator[None]:
+def _naming(folder: Path, what: str = "written to") -> Iterator[None]:
     """Say in one sentence what the system says of the folder.
 
     Raises:

@@ -60,8 +60,7 @@ def train(
     elif probabilities is not None:
         raise ConfigError("probabilities needs the texts they belong to; pass those as unlabelled.")
     kept, earlier = (None if path is None else Path(path) for path in (state, from_state))
-    told: dict[str, Any] = {"valid": validation, "unlabelled": more, "state": kept, "from_state": earlier}
-    pipeline.train(given, Path(output), config, **told)
+    pipeline.train(given, Path(output), config, valid=validation, unlabelled=more, state=kept, from_state=earlier)
     return Classifier.load(output)
 
 

@@ -4,7 +4,7 @@
     s_c: = softmax over the valid d of r_cd     0 where c or d is not valid
     t_ck = sum_d s_cd p_dk                      keys and values are the same tensor
 
-Causal attention is the same over d <= c: what a position gets does not hang on what comes after it.
+Causal attention is the same over d <= c: what a position gets does not depend on what comes after it.
 
 The seed attention is the same with learned vectors in the place of p_c. Gradients are autograd's.
 

@@ -6,7 +6,7 @@
 The uses of a batch are sorted by row, those of a row in the order of the batch. The sorted uses are cut into windows of
 `WINDOW`. What one row has in one window is a piece, and one program adds it up. A row with a single piece is moved by
 that program at once; of others the pieces are kept, and a second launch adds them up in their order and moves the row.
-So no addition is atomic, none hangs on who is first, and no row makes one program long.
+So no addition is atomic, none depends on who is first, and no row makes one program long.
 
 A window can hold the end of one such row and the beginning of another: its pieces have two places, 2w where a piece
 begins with the window w, else 2w + 1.

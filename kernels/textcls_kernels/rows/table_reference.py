@@ -4,7 +4,7 @@
     g_r = c_r sum_x dx_x     s_r += mean_d g_rd^2     E_r -= rate g_r / sqrt(s_r)
 
 The second line, row-wise Adagrad (Duchi 2011, with one accumulator a row), is of each row but row 0, over the places
-that use it. On a GPU sums are atomic here, so that their last bits hang on who is first.
+that use it. On a GPU sums are atomic here, so that their last bits depend on who is first.
 
 Letters: X places (tokens), R uses of rows, P distinct rows among these, V rows of the table, D width.
 """

@@ -1,4 +1,4 @@
-"""Unlabelled texts: a bounded sample without copies that hangs on the texts alone, and somebody's probabilities."""
+"""Unlabelled texts: a bounded sample without copies that depends on the texts alone, and somebody's probabilities."""
 
 import random
 from collections.abc import Iterator

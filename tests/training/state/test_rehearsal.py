@@ -1,4 +1,4 @@
-"""Which rows a state keeps: a sample that hangs on the rows alone."""
+"""Which rows a state keeps: a sample that depends on the rows alone."""
 
 import numpy as np
 import pytest

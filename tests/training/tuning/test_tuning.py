@@ -39,7 +39,7 @@ ROWS = LabelledTexts(
 )
 # What makes a training short; rates alone are left to be chosen.
 TOLD: dict[str, Any] = {"epochs": 1, "dim": 4, "ngrams": "none", "bigrams": False, "vectors": "none", "size": "tiny"}
-QUICK = Settings(trials=6, folds=2, rounds=1, told=TOLD)
+QUICK = Settings(trials=6, folds=2, rounds=1, fixed=TOLD)
 
 
 class Quiet:
@@ -295,7 +295,7 @@ OPTIONS = ("--text-column", "body", "--label-column", "kind", "--ngrams", "none"
 def test_the_file_that_is_written_trains_the_bytes_of_the_options_in_it(table: Path, tmp_path: Path) -> None:
     output, page = tmp_path / "textcls.toml", tmp_path / "page.html"
     said = json.loads(succeed("tune", table, "-o", output, *FEW, *OPTIONS, "--json", "--html", page))
-    assert said["told"] == {"epochs": 1, "dim": 4, "ngrams": "none", "bigrams": False, "vectors": "none"}
+    assert said["fixed"] == {"epochs": 1, "dim": 4, "ngrams": "none", "bigrams": False, "vectors": "none"}
     settings = tomllib.loads(output.read_text())["train"]
     assert {name: settings[name.replace("_", "-")] for name in said["recommended"]} == said["recommended"]
     assert (settings["text-column"], settings["label-column"]) == (["body"], "kind")
@@ -364,7 +364,7 @@ def report() -> TuneReport:
     return TuneReport(
         rows=300, labels=3, measure="accuracy", rounds=3, folds=3, judged_rows=300,
         accuracy=Difference(0.8, 0.85, 0.02, 0.08), macro_f1=Difference(0.7, 0.74, -0.01, 0.09), p_value=0.01,
-        told={"size": "small"}, options={"epochs": 20, "ngrams": "2,3"}, usual={"epochs": 10}, tried=tried,
+        fixed={"size": "small"}, options={"epochs": 20, "ngrams": "2,3"}, usual={"epochs": 10}, tried=tried,
         importances={"epochs": 0.75, "ngrams": 0.25}, trainings=60, seconds=12.5,
     )  # fmt: skip
 

@@ -78,13 +78,13 @@ def test_parts_of_rows_have_their_rarest_labels_alike() -> None:
 
 
 def test_what_training_takes_by_itself_is_what_it_takes_for_several_labels(tmp_path: Path) -> None:
-    told = {name: value for name, value in TOLD.items() if name not in ("epochs", "dim")}
-    training = textcls.train(TEXTS, SETS, tmp_path / "usual.onnx", **told).info.training
-    usual = usual_values(ROWS, told)
+    fixed = {name: value for name, value in TOLD.items() if name not in ("epochs", "dim")}
+    training = textcls.train(TEXTS, SETS, tmp_path / "usual.onnx", **fixed).info.training
+    usual = usual_values(ROWS, fixed)
     assert usual["epochs"] == training["scheduled_epochs"]
     assert usual["table_rate"] == training["optim"]["table_rate"]
     one = LabelledTexts(texts=TEXTS, labels=[labels[0] if labels else "refund" for labels in SETS])
-    assert usual != usual_values(one, told)
+    assert usual != usual_values(one, fixed)
 
 
 def test_the_command_promises_micro_f1_and_its_settings_train_the_same_rows(table: Path, tmp_path: Path) -> None:
@@ -98,10 +98,10 @@ def test_the_command_promises_micro_f1_and_its_settings_train_the_same_rows(tabl
     settings = tomllib.loads(output.read_text())["train"]
     assert (settings["label-separator"], settings["weight-column"]) == (";", "trust")
     assert "micro-F1" in output.read_text()
-    told = succeed(*call)
+    shown = succeed(*call)
     for said in ("micro-F1", "macro-F1", "all labels right"):
-        assert said in told
-    assert "accuracy" not in told
+        assert said in shown
+    assert "accuracy" not in shown
     succeed("train", table, "--config", output, "--output", tmp_path / "a.onnx", "--quiet")
     weights = [1.0 + i % 2 for i in range(90)]
     textcls.train(TEXTS, SETS, tmp_path / "b.onnx", weights=weights, **found["recommended"])

@@ -16,12 +16,18 @@ from textcls.evaluation.selective_prediction import CONFIDENCE, OperatingPoint
 from textcls.evaluation.unknown_labels import unknown_labels_sentence
 
 WORST_CONFUSIONS: Final = 10
+LEARNED: Final = (
+    "These are the rows that the model has learned from: it answers them better than new ones. Evaluate it on others; "
+    "`textcls inspect` says how it did on held-out rows."
+)
 
 
 def evaluation_report(evaluation: Evaluation, width: int) -> Iterator[Table | Text]:
     """Yield an evaluation in lines of `width`: scores, labels, confusions; then coverage and precision, if reached."""
     report = evaluation.report
     yield score_line(report)
+    if evaluation.learned:
+        yield Text(LEARNED, style="yellow")
     yield from top_k_line(report)
     yield from label_table(report)
     confusions = confusion_table(report, width)

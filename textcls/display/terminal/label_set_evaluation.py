@@ -6,6 +6,7 @@ from typing import Final
 from rich.table import Table
 from rich.text import Text
 
+from textcls.display.terminal.evaluation import LEARNED
 from textcls.display.terminal.worst_labels import worst
 from textcls.display.text import one_line, percent, plural
 from textcls.evaluation.label_set_evaluation import LabelSetEvaluation, few_rows_sentence
@@ -18,6 +19,8 @@ MIXED_UP: Final = 10
 def label_set_evaluation_report(evaluation: LabelSetEvaluation) -> Iterator[Table | Text]:
     """Yield an evaluation: scores, labels at their thresholds, which are mixed up, and how thresholds were chosen."""
     yield from label_set_report(evaluation.report)
+    if evaluation.learned:
+        yield Text(LEARNED, style="yellow")
     if evaluation.unknown_labels:
         known = [label.label for label in evaluation.report.labels if label.label not in evaluation.unknown_labels]
         yield Text(never_assigned_sentence(evaluation.unknown_labels, known))

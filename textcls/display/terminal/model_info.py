@@ -97,15 +97,15 @@ def _held_out(info: ModelInfo) -> str:
     """Return how validation rows were answered."""
     training = info.training
     if CLUSTERS in training:
-        told = training[CLUSTERS]
+        facts = training[CLUSTERS]
         return (
-            f"no labels; two halves of a text share {told['information']:.2f} nats, and are in one cluster in "
-            f"{percent(told['agreement'])}"
+            f"no labels; two halves of a text share {facts['information']:.2f} nats, and are in one cluster in "
+            f"{percent(facts['agreement'])}"
         )
     if LABEL_NAMES in training:
-        told = training[LABEL_NAMES]
+        facts = training[LABEL_NAMES]
         return (
-            f"no labels, their names alone; {percent(told['agreement'])} get the label whose name {told['by']} finds "
+            f"no labels, their names alone; {percent(facts['agreement'])} get the label whose name {facts['by']} finds "
             "nearest"
         )
     if not info.several:
@@ -144,11 +144,10 @@ def _earlier(continued: Mapping[str, Any]) -> str:
     return f"a training on {plural(continued['rows'], 'row')}, {continued['rehearsed']:,} of them rehearsed"
 
 
-def _teaching(told: dict[str, Any]) -> str:
+def _teaching(facts: dict[str, Any]) -> str:
     """Return who has answered the unlabelled texts that the model has learned from."""
-    return (
-        f"{told['teacher']}, who answered {plural(told['rows'], 'unlabelled text')}, each of weight {told['weight']:g}"
-    )
+    texts = plural(facts["rows"], "unlabelled text")
+    return f"{facts['teacher']}, who answered {texts}, each of weight {facts['weight']:g}"
 
 
 def _vectors(found: Mapping[str, Any]) -> str:

@@ -23,9 +23,9 @@ def similar_report(found: SimilarRows, *, texts: bool) -> Iterator[Table | Text]
     if texts:
         table.add_column("text", no_wrap=True)
     for row in (*found.same, *found.other):
-        told = [Text(one_line(row.text)[:LONGEST_TEXT])] if texts else []
+        quoted = [Text(one_line(row.text)[:LONGEST_TEXT])] if texts else []
         label = ", ".join(map(named, row.labels))
-        table.add_row(f"{row.row:,}", Text(label), percent(row.alike, 0), _shared(row), *told)
+        table.add_row(f"{row.row:,}", Text(label), percent(row.alike, 0), _shared(row), *quoted)
     yield table
 
 

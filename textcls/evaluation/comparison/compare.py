@@ -177,10 +177,10 @@ def compared(
         for i, pair in enumerate(zip(first, second, strict=True))
         if pair[0] != pair[1]
     ]
-    told = explained(islice(flips, EXPLAINED), models[0], models[1])
+    with_reasons = explained(islice(flips, EXPLAINED), models[0], models[1])
     words: Sequence[ChangedWord] = ()
     if models[0] is not None and models[1] is not None:
-        words = changed_words(told, models[0], models[1])
+        words = changed_words(with_reasons, models[0], models[1])
     return Comparison(
         rows=len(texts),
         sides=(_report(sides[0], right, answers[0], unknown[0]), _report(sides[1], right, answers[1], unknown[1])),
@@ -189,7 +189,7 @@ def compared(
         accuracy=figures.accuracy,
         macro_f1=figures.macro_f1,
         labels=figures.labels,
-        flips=(*told, *flips[len(told) :]),
+        flips=(*with_reasons, *flips[len(with_reasons) :]),
         words=tuple(words),
         micro_f1=figures.micro_f1,
     )

@@ -20,7 +20,7 @@ Float64 = NDArray[np.float64]
 
 # Texts that are explained for the words, the first ones; and words that are told of a text.
 EXPLAINED: Final = 500
-TOLD: Final = 3
+SHOWN: Final = 3
 
 
 class Flip(NamedTuple):
@@ -92,7 +92,7 @@ def _reasons(model: Classifier | None, text: str, own: Sequence[str], other: Seq
         return ()
     explanation = model.explain(text)
     contrast_T = _over(explanation, own, other)
-    order = (-contrast_T).argsort(kind="stable")[:TOLD]
+    order = (-contrast_T).argsort(kind="stable")[:SHOWN]
     return tuple(_word(explanation, int(t)) for t in order if contrast_T[t] > 0)
 
 

@@ -55,5 +55,6 @@ def plural(number: int, one: str, many: str) -> str:
 
 
 def first_of(shown: Sequence[str]) -> str:
-    """Return the first of what is shown, and dots if there are more."""
-    return ", ".join(shown[:NAMED]) + ", ..." * (len(shown) > NAMED)
+    """Return the first of what is shown, and how many there are besides."""
+    more = f" and {len(shown) - NAMED:,} more" if len(shown) > NAMED else ""
+    return ", ".join(shown[:NAMED]) + more

@@ -77,7 +77,7 @@ class Histogram:
 class LabelSetCounts:
     """How many rows were answered with which labels together, where a text may have several.
 
-    A text is one count here, so that chance is that of texts: its labels hang together.
+    A text is one count here, so that chance is that of texts: its labels are dependent.
 
     Attributes:
         sets: the most frequent ones, of the numbers of their labels, rising.

@@ -73,7 +73,7 @@ def changed_words(now: WordCounts, before: WordCounts | None, unknown: set[str])
     else:
         found = list(_more_frequent(now, before))
     best = sorted(found, key=lambda pair: (-pair[0], pair[1]))[:MOST_WORDS]
-    return tuple(_told(word, now, before, known=word not in unknown) for _, word in best)
+    return tuple(_word(word, now, before, known=word not in unknown) for _, word in best)
 
 
 def _more_frequent(now: WordCounts, before: WordCounts) -> Iterator[tuple[float, str]]:
@@ -103,7 +103,7 @@ def _log_likelihood(hits: int, rows: int, share: float) -> float:
     return here + ((rows - hits) * math.log1p(-share) if rows > hits else 0.0)
 
 
-def _told(word: str, now: WordCounts, before: WordCounts | None, *, known: bool) -> Word:
+def _word(word: str, now: WordCounts, before: WordCounts | None, *, known: bool) -> Word:
     texts = now.of_word[word]
     earlier = None if before is None else before.of_word[word] / max(1, before.texts)
     return Word(word, texts, texts / now.texts, earlier, known)

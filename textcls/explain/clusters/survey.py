@@ -104,8 +104,8 @@ class ClusterSurvey:
         """Return all of it as plain data."""
         found = asdict(self)
         found["points"] = [point._asdict() for point in self.points]
-        for cluster, told in zip(self.clusters, found["clusters"], strict=True):
-            told["examples"] = [example._asdict() for example in cluster.examples]
+        for cluster, plain in zip(self.clusters, found["clusters"], strict=True):
+            plain["examples"] = [example._asdict() for example in cluster.examples]
         return found
 
 

@@ -141,8 +141,8 @@ class ShortcutAuditor:
             (shortcuts if cue.sure else possible).insert(0, _of_length(names[cue.label], cue))
         least = min(least_texts(float(prior), len(corpus.texts), tested) for prior in corpus.priors if prior)
         enough = len(corpus.texts) >= 1_000
-        told = tuple(shortcuts), tuple(possible[:MOST_POSSIBLE])
-        return ShortcutAudit(*told, len(corpus.texts), sample.seen, source, tested, least, enough, trials(alike))
+        lists = tuple(shortcuts), tuple(possible[:MOST_POSSIBLE])
+        return ShortcutAudit(*lists, len(corpus.texts), sample.seen, source, tested, least, enough, trials(alike))
 
     def _shortcuts(self, found: Sequence[tuple[Corpus, Judged]]) -> list[Shortcut]:
         """Return what the model goes by."""

@@ -26,7 +26,7 @@ from textcls.model.classifier import Classifier
 # Says who answered; readers of folders pass over names that begin so.
 MANIFEST: Final = "_textcls.json"
 # Of how many files notes are told, and of how many failures the reasons.
-TOLD: Final = 5
+SHOWN: Final = 5
 # What is written where the format of an input is read alone; CSV for all others.
 _WRITTEN_FOR: Final[dict[Format, Format]] = {"json": "jsonl", "arrow": "parquet"}
 
@@ -238,7 +238,7 @@ def _run(
             say([f"not answered: {_reason(outcome.job.source, outcome.error)}"])
         else:
             # Many files of one kind would all give the same notes.
-            say(outcome.result.notes if standing.done < TOLD else ())
+            say(outcome.result.notes if standing.done < SHOWN else ())
             say([outcome.result.skipped] if outcome.result.skipped else ())
             standing.done += 1
             standing.rows += outcome.result.rows
@@ -332,8 +332,8 @@ def _refuse_failures(standing: Standing, output: str) -> None:
     if not standing.failed:
         return
     were, them = ("were", "these") if len(standing.failed) > 1 else ("was", "it")
-    first = " ".join(_reason(name, error) for name, error in standing.failed[:TOLD])
-    more = f" And {len(standing.failed) - TOLD:,} more." if len(standing.failed) > TOLD else ""
+    first = " ".join(_reason(name, error) for name, error in standing.failed[:SHOWN])
+    more = f" And {len(standing.failed) - SHOWN:,} more." if len(standing.failed) > SHOWN else ""
     raise InputError(
         f"{len(standing.failed):,} of {standing.files + standing.kept:,} files {were} not answered: {first}{more} "
         f"The others are in {output}; correct {them} and type the same again."

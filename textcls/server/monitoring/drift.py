@@ -86,15 +86,15 @@ def drift_metrics(found: Sequence[Numbers], models: Iterable[tuple[str, Bins | N
     """
     from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
-    told: dict[str, GaugeMetricFamily | CounterMetricFamily] = {}
+    families: dict[str, GaugeMetricFamily | CounterMetricFamily] = {}
     for family in metrics.DRIFT_FAMILIES:
         kind = GaugeMetricFamily if family.gauge else CounterMetricFamily
-        told[family.name] = kind(family.name, family.about, labels=family.labels)
+        families[family.name] = kind(family.name, family.about, labels=family.labels)
     for name, bins in models:
         if bins is not None:
-            for family, labels, value in _told(bins, *_counted(found, name, bins)):
-                told[family.name].add_metric((name, *labels), value)
-    yield from told.values()
+            for family, labels, value in _samples(bins, *_counted(found, name, bins)):
+                families[family.name].add_metric((name, *labels), value)
+    yield from families.values()
 
 
 def _counted(found: Sequence[Numbers], name: str, bins: Bins) -> tuple[Tally, Tally]:
@@ -111,7 +111,7 @@ def _counted(found: Sequence[Numbers], name: str, bins: Bins) -> tuple[Tally, Ta
     return bins.tally(every), bins.tally(latest)
 
 
-def _told(bins: Bins, every: Tally, latest: Tally) -> Iterator[tuple[metrics.Family, tuple[str, ...], float]]:
+def _samples(bins: Bins, every: Tally, latest: Tally) -> Iterator[tuple[metrics.Family, tuple[str, ...], float]]:
     held_out, names, unknown = bins.held_out, bins.names(), unknown_tokens(bins.held_out, latest)
     yield metrics.WINDOW, (), latest.texts
     for kind, before, now in compared(held_out, every):

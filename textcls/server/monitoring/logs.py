@@ -58,7 +58,7 @@ class LineHandler(logging.Handler):
         self.dropped = 0
         self._file = file
         self._lines: SimpleQueue[str | None] = SimpleQueue()
-        self._waiting = self._told = 0
+        self._waiting = self._reported = 0
         self._guard = Lock()
         Thread(target=self._run, name="textcls-logs", daemon=True).start()
 
@@ -88,9 +88,9 @@ class LineHandler(logging.Handler):
             written = self._write(line)
             with self._guard:
                 self.dropped += not written
-                lost = self.dropped - self._told
+                lost = self.dropped - self._reported
             if lost and written:
-                self._told += lost
+                self._reported += lost
                 self._write(self.format(_lost(lost)))
             with self._guard:
                 self._waiting -= len(line)

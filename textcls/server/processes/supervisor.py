@@ -106,7 +106,7 @@ class Supervisor(multiprocess.Multiprocess):
 
     def terminate_all(self) -> None:
         """Stop the workers. From then on connections are refused rather than left to wait."""
-        if self._stopping.told:
+        if self._stopping.requested:
             self._store.drain()
             self._stopping.sleep(self._settings.drain_seconds)
         for process in self._leaving:
@@ -127,12 +127,12 @@ class Stopping:
 
     def __init__(self) -> None:
         self._set = self._hurry = False
-        self.told = False
+        self.requested = False
 
     def on_signal(self, number: int, _frame: object) -> None:
         """Stop; at Ctrl-C, or at a second signal, without draining."""
-        self._hurry = self._hurry or number == signal.SIGINT or self.told
-        self._set = self.told = True
+        self._hurry = self._hurry or number == signal.SIGINT or self.requested
+        self._set = self.requested = True
 
     def set(self) -> None:
         """Stop, for a reason of the service's own."""
@@ -163,7 +163,7 @@ class Worker(multiprocess.Process):
         self, store: GenerationStore, settings: Settings, config: uvicorn.Config, sockets: list[socket.socket]
     ) -> None:
         self._store, self._settings = store, settings
-        self._begun, self._loading, self._told = time.monotonic(), True, False
+        self._begun, self._loading, self._announced = time.monotonic(), True, False
         super().__init__(config, sockets)
 
     def start(self) -> None:
@@ -186,8 +186,8 @@ class Worker(multiprocess.Process):
 
     def terminate(self) -> None:
         """Tell the process to end, once."""
-        if not self._told:
-            self._told = True
+        if not self._announced:
+            self._announced = True
             super().terminate()
 
     def is_alive(self, timeout: float = _HUNG_SECONDS) -> bool:

@@ -33,7 +33,7 @@ class AdamWGroup:
         self._steps = [torch.zeros((), device=p.device) for p in self.params]
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return the weights, and all that later steps hang on besides, by name."""
+        """Return the weights, and all that later steps depend on besides, by name."""
         lists = (("weight", self.params), ("mean", self._mean), ("square", self._square), ("steps", self._steps))
         return {f"{name}.{i}": tensor for name, tensors in lists for i, tensor in enumerate(tensors)}
 

@@ -55,7 +55,7 @@ class Trainer(AnyTrainer):
         device_step: what takes a step in one piece, while epochs run on a device.
     """
 
-    # Whether the loss hangs on nothing but targets, so that a step can be done on a device in one piece.
+    # Whether the loss depends on nothing but targets, so that a step can be done on a device in one piece.
     of_targets: ClassVar[bool] = True
 
     def __init__(self, dataset: Dataset, classes: int, config: ResolvedConfig, stop: Stop | None = None) -> None:

@@ -68,7 +68,7 @@ def answer(
     config: TrainConfig,
     *,
     weight_R: Float64 | None = None,
-    told: Callable[[int], None] = lambda rows: None,
+    step: Callable[[int], None] = lambda rows: None,
     engine: Engine = HERE,
 ) -> HeldOut:
     """Return the answers to all rows, each by a model of the other parts.
@@ -78,7 +78,7 @@ def answer(
         names: their labels.
         config: of the trainings.
         weight_R: how much each row counts; None where each counts as `given` says.
-        told: of how many rows were answered, a part at a time.
+        step: of how many rows were answered, a part at a time.
         engine: who trains.
 
     Raises:
@@ -105,7 +105,7 @@ def answer(
             probability_RC[np.ix_(which, columns)] = found.probability_HL
             judged_R[which] = np.isin(label_R[which], columns)
             models[trial.fold] = Classifier.from_bytes(found.model, Path(f"{trial}.onnx"))
-            told(len(which))
+            step(len(which))
     return HeldOut(probability_RC, judged_R, part_R, [models[part] for part in range(PARTS)])
 
 

@@ -23,7 +23,7 @@ from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit.callbacks import NOBODY, Callback
 
 # Words that are told of a suspect.
-TOLD: Final = 3
+SHOWN: Final = 3
 
 
 def audit(
@@ -81,10 +81,10 @@ def answered_twice(
     number = {name: i for i, name in enumerate(names)}
     label_R = np.array([number[label] for label in given.labels], np.int64)
     callback.phase("round 1 of 2", len(label_R))
-    first_RC = held_out.answer(given, names, config, told=callback.step, engine=engine).probability_RC
+    first_RC = held_out.answer(given, names, config, step=callback.step, engine=engine).probability_RC
     weight_R = suspects.weights(first_RC, label_R)
     callback.phase("round 2 of 2", len(label_R))
-    second = held_out.answer(given, names, config, weight_R=weight_R, told=callback.step, engine=engine)
+    second = held_out.answer(given, names, config, weight_R=weight_R, step=callback.step, engine=engine)
     both = replace(second, probability_RC=(first_RC + second.probability_RC) / 2)
     return AnsweredTwice(names, label_R, first_RC, both)
 
@@ -116,7 +116,7 @@ def _words(answered: HeldOut, row: int, text: str, suggested: str, own: str) -> 
     """Return the words that speak most for one label over another, by the model that has not seen the row."""
     explanation = answered.models[int(answered.part_R[row])].explain(text)
     contrast_T = explanation.contrast(suggested, own)
-    order = np.argsort(-contrast_T, kind="stable")[:TOLD]
+    order = np.argsort(-contrast_T, kind="stable")[:SHOWN]
     return tuple(text[slice(*explanation.spans[t])] for t in order.tolist() if contrast_T[t] > 0)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Any
 
 from textcls.cli.reading import Reading
 from textcls.data import Bad, LabelledSets, LabelSet, TargetOptions, read_label_sets, read_labelled
@@ -28,8 +27,16 @@ def read_rows(
 ) -> Rows:
     """Read the training rows, their texts into `texts`, with the rationales as spans if there is a column of them."""
     more = [] if rationale_column is None else [rationale_column]
-    how: Any = {"options": reading.options, "bad": reading.bad, "targets": targets}
-    rows = read_labelled(data, text_columns, label_column, more=more, texts=texts, **how)
+    rows: Rows = read_labelled(
+        data,
+        text_columns,
+        label_column,
+        more=more,
+        options=reading.options,
+        bad=reading.bad,
+        targets=targets,
+        texts=texts,
+    )
     reading.say(rows.notes)
     if renaming is not None:
         reading.say(renaming.learn(rows))

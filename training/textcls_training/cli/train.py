@@ -317,5 +317,14 @@ def run_training(
     given = labelled_texts_of(rows, targets, spans)
     validation = labelled_texts_of(valid, targets) if valid else None
     with stopped_by_ctrl_c(quiet=console.quiet) as stop, progress_on(console) as callback:
-        told: Any = {"callback": callback, "stop": stop, "state": state, "from_state": from_state}
-        return pipeline.train(given, output, config, valid=validation, unlabelled=unlabelled, **told)
+        return pipeline.train(
+            given,
+            output,
+            config,
+            valid=validation,
+            unlabelled=unlabelled,
+            callback=callback,
+            stop=stop,
+            state=state,
+            from_state=from_state,
+        )

@@ -107,7 +107,7 @@ def resolve(
     """Decide what `config` leaves open.
 
     Args:
-        config: what was told.
+        config: what was asked for.
         texts: the training texts.
         tokens: how many there are in all of them.
         labels: how many distinct labels there are.
@@ -152,7 +152,7 @@ def resolve(
     return ResolvedConfig(
         features=FeatureConfig(bigrams=False) if model.embedding == "bits" else _row_features(config, texts),
         model=model,
-        optim=replace(optim, **told_rates(config)),
+        optim=replace(optim, **given_rates(config)),
         epochs=epochs,
         max_tokens=config.max_tokens,
         class_weight=label_weights(config.class_weight, names),
@@ -173,17 +173,17 @@ def resolve(
     )
 
 
-def told_rates(config: TrainConfig) -> dict[str, Any]:
-    """Return the learning rates that were told, by their names in `OptimConfig`."""
-    told = {"table_rate": config.table_rate, "rate": config.head_rate, "mixing_rate": config.mixing_rate}
-    return {name: rate for name, rate in told.items() if rate is not None}
+def given_rates(config: TrainConfig) -> dict[str, Any]:
+    """Return the learning rates that were given, by their names in `OptimConfig`."""
+    rates = {"table_rate": config.table_rate, "rate": config.head_rate, "mixing_rate": config.mixing_rate}
+    return {name: rate for name, rate in rates.items() if rate is not None}
 
 
 def chosen_impl(config: TrainConfig, *, rationales: bool = False) -> Trainers:
-    """Return who trains, by what was told alone: the compiled trainer wherever it can, unless the reference is wanted.
+    """Return who trains, by the options alone: the compiled trainer wherever it can, unless the reference is wanted.
 
     Args:
-        config: what was told.
+        config: what was asked for.
         rationales: whether rows have human rationales.
 
     Raises:
@@ -217,17 +217,17 @@ def reference_needed(config: TrainConfig, *, rationales: bool = False) -> str | 
     return None
 
 
-def label_weights(told: ClassWeight, names: Sequence[str]) -> LabelWeights:
+def label_weights(given: ClassWeight, names: Sequence[str]) -> LabelWeights:
     """Return the weights of labels in the order of `names`; one without a weight counts 1.
 
     Raises:
         ConfigError: a label that is none of `names` has a weight.
     """
-    if isinstance(told, str):
-        return told
-    if strangers := sorted(set(told) - set(names)):
+    if isinstance(given, str):
+        return given
+    if strangers := sorted(set(given) - set(names)):
         raise ConfigError(f"class_weight has a weight for {strangers[0]!r}, which no training row has.")
-    return tuple(told.get(name, 1.0) for name in names)
+    return tuple(given.get(name, 1.0) for name in names)
 
 
 def _row_features(config: TrainConfig, texts: Sequence[str]) -> FeatureConfig:

@@ -202,9 +202,9 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         check_options(self)
-        told = [name for name in _OF_THE_MODEL if getattr(self, name) != OPTIONS[name].default]
-        if self.model is not None and told:
-            raise ConfigError(f"Both a whole model and {told[0]} are given; leave one of them out.")
+        changed = [name for name in _OF_THE_MODEL if getattr(self, name) != OPTIONS[name].default]
+        if self.model is not None and changed:
+            raise ConfigError(f"Both a whole model and {changed[0]} are given; leave one of them out.")
         if (self.model or self).embedding == "bits" and self.ngrams:
             raise ConfigError("The bits embedding reads words only; leave out n-grams, or use embedding rows.")
         if self.target_precision is not None and self.target_recall is not None:

@@ -1,16 +1,14 @@
 """Labelled texts as they are given, before anything is counted in them."""
 
-import hashlib
-import json
-import struct
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from textcls.data import Labelled, LabelledSets, TargetOptions
 from textcls.errors import InputError
 from textcls.model.label_sets import LabelSet
 from textcls.model.labels import label_problem, labels_problem
+from textcls.model.rows_hash import RowsHash
 from textcls_training.data.rationales import Spans
 
 Rows = Labelled | LabelledSets
@@ -89,19 +87,12 @@ class LabelledTexts:
 
     def sha256(self) -> str:
         """Return a hash of all texts and labels, in their order, and of their weights."""
-        digest = hashlib.sha256()
-        targets = self.labels if self.label_sets is None else map(_written, self.label_sets)
-        for text, target in zip(self.texts, targets, strict=True):
-            for part in (target, text):
-                encoded = part.encode("utf-8", "surrogatepass")
-                digest.update(len(encoded).to_bytes(8, "big") + encoded)
-        for weight in self.weights or ():
-            digest.update(struct.pack(">d", weight))
-        return digest.hexdigest()
-
-
-def _written(labels: LabelSet) -> str:
-    return json.dumps(sorted(labels.items()))
+        found = RowsHash()
+        targets: Sequence[Any] = self.labels if self.label_sets is None else self.label_sets
+        for _ in found.over(zip(self.texts, targets, strict=True)):
+            pass
+        found.weigh(self.weights or ())
+        return found.hexdigest()
 
 
 def labelled_texts_of(rows: Rows, targets: TargetOptions, spans: Sequence[Spans] | None = None) -> LabelledTexts:

@@ -1,6 +1,6 @@
 """The train-valid split, the same on every run and in every order of rows.
 
-It hangs on hashes, so copies of a text stay together.
+It depends on hashes, so copies of a text stay together.
 """
 
 from collections.abc import Iterator, Sequence

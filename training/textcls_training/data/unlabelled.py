@@ -1,4 +1,4 @@
-"""Texts without labels: of however many, a bounded sample that hangs on the texts alone, and holds none twice."""
+"""Texts without labels: of however many, a bounded sample that depends on the texts alone, and holds none twice."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -72,10 +72,10 @@ class UnlabelledTexts:
                     del kept[-heappushpop(largest, -number)]
                     kept[number] = row
         chosen = [kept[number] for number in sorted(kept)]
-        told = [row.probabilities for row in chosen if row.probabilities is not None]
+        answered = [row.probabilities for row in chosen if row.probabilities is not None]
         return cls(
             texts=[row.text for row in chosen],
-            probability_UC=np.array(told, np.float32) if told else None,
+            probability_UC=np.array(answered, np.float32) if answered else None,
             given=given,
             copies=copies,
             of_labelled=of_labelled,

@@ -207,9 +207,17 @@ class Distillation:
         texts = [*given.texts, *self._unlabelled.texts]
         tokens = int(pool.corpus.lengths()[np.concatenate([pool.labelled, pool.unlabelled])].sum())
         impl = alone.config.impl
-        more: Any = {"vectors": vectors, "names": given.label_names()}
-        more |= {"impl": impl, "on_gpu": on_gpu(impl, config.device)}
-        return replace(resolve(config, texts, tokens, pool.classes, **more), refit=True)
+        found = resolve(
+            config,
+            texts,
+            tokens,
+            pool.classes,
+            vectors=vectors,
+            names=given.label_names(),
+            impl=impl,
+            on_gpu=on_gpu(impl, config.device),
+        )
+        return replace(found, refit=True)
 
     def _metadata(self, report: DistillationReport) -> dict[str, Any]:
         """Return what the file says of the unlabelled texts it has learned from."""

@@ -88,14 +88,14 @@ class AnyTrainer(ABC):
         return nullcontext()
 
     def batches(self, number: int) -> Iterator[Int64]:
-        """Yield the batches of an epoch, in an order that hangs on seed and epoch alone; those left if it goes on."""
+        """Yield the batches of an epoch, in an order that depends on seed and epoch alone; those left if it goes on."""
         rng = np.random.default_rng([self.config.seed, number])
         taken, self._resumed_at = max(0, self._resumed_at - (number - 1) * self.steps_an_epoch), 0
         batches = epoch_batches(self.dataset.corpus.lengths(), self.config.optim.batch_size, rng)
         return islice(batches, taken, None)
 
     def state(self) -> FitState:
-        """Return all that later steps hang on; the arrays are those that training goes on with."""
+        """Return all that later steps depend on; the arrays are those that training goes on with."""
         epochs, within = divmod(self.step_number, max(1, self.steps_an_epoch))
         where = f"in epoch {epochs + 1}" if within else f"after epoch {epochs}"
         arrays = {STEPS_TAKEN: np.array(self.step_number), **self.arrays()}

@@ -1,7 +1,7 @@
 """The weights of views that validation rows fit: Newton's method on a handful of numbers.
 
-Whatever the loss is, it hangs on the weighted sum of the views' logits, so it is convex in the weights w. What moves is
-their logarithm, which keeps them above 0. With slope s and curvature H of the loss by w, those by log w are w s and
+Whatever the loss is, it depends on the weighted sum of the views' logits, so it is convex in the weights w. What moves
+is their logarithm, which keeps them above 0. With slope s and curvature H of the loss by w, those by log w are w s and
 w H w + diag(w s); of the second term only what is positive is kept, as in Gauss-Newton, so that every step goes down
 (compare Lin, Lin and Weng 2007, "A note on Platt's probabilistic outputs", section 4). Views are drawn together by the
 weight of one row.

@@ -1,6 +1,6 @@
 """Going on from a finished training with new rows, and keeping a training so that another can go on from it.
 
-There are two ways, and which one it is hangs on the state alone:
+There are two ways, and which one it is depends on the state alone:
 
 - It holds all rows. Then all of them, old and new, are trained on anew: to the bytes of a training on both together.
 - It holds a sample of them. Then each fit begins with what the same fit has learned: rows of the table and their
@@ -25,8 +25,8 @@ from textcls_training.config.resolve import (
     default_epochs,
     default_epochs_of_several,
     default_optim,
+    given_rates,
     many_labels,
-    told_rates,
 )
 from textcls_training.config.settings import OPTIONS, WITHOUT_EFFECT, ModelConfig, TrainConfig, from_options
 from textcls_training.data.arrays import Int64
@@ -70,8 +70,8 @@ class Continuation:
         facts = finished.facts
         if facts.several != (new.label_sets is not None):
             kinds = ("several labels a text", "one label a text")
-            told = kinds if facts.several else kinds[::-1]
-            raise InputError(f"The rows of {finished.path} have {told[0]}, and the new ones {told[1]}.")
+            before, now = kinds if facts.several else kinds[::-1]
+            raise InputError(f"The rows of {finished.path} have {before}, and the new ones {now}.")
         if new.rationales is not None:
             raise ConfigError("Rationales cannot be learned from yet where a training goes on; leave the column out.")
         self.finished, self.new = finished, new
@@ -161,11 +161,11 @@ class Continuation:
         if several:
             share = self.rows / len(dataset.labels)
             usual = default_epochs_of_several(share * float(np.median(dataset.label_mass(len(self.names)))))
-        told, tokens = self.config.epochs, len(dataset.corpus.token) / len(dataset.labels)
+        given, tokens = self.config.epochs, len(dataset.corpus.token) / len(dataset.labels)
         optim = default_optim(
             self.rows,
             tokens,
-            told or usual,
+            given or usual,
             several=several,
             many=not several and many_labels(self.rows, len(self.names)),
             faster=facts.even_attention and not several,
@@ -177,8 +177,8 @@ class Continuation:
             features=FeatureConfig.from_json(facts.features),
             even_attention=facts.even_attention,
             least_buckets=facts.least_buckets,
-            epochs=told or max(1, round(EPOCHS_SHARE * usual)),
-            optim=replace(optim, **told_rates(self.config)),
+            epochs=given or max(1, round(EPOCHS_SHARE * usual)),
+            optim=replace(optim, **given_rates(self.config)),
         )
 
     def checkpoints(self, kept: Checkpoints) -> Checkpoints:

@@ -101,9 +101,9 @@ class Training:
     def _read(self, job: ModelJob, bad: BadRows) -> Rows:
         if job.source is None:
             raise ValueError("a model has either rows or a file of them")
-        given: Any = {"options": self.options, "bad": bad, "targets": self.targets}
-        found: Rows = read_labelled([job.source], self.text_columns, self.label_column, **given)
-        return found
+        return read_labelled(
+            [job.source], self.text_columns, self.label_column, options=self.options, bad=bad, targets=self.targets
+        )
 
 
 def jobs_of_groups(rows: Rows, column: str, output: Path) -> list[ModelJob]:

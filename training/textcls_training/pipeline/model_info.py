@@ -47,7 +47,7 @@ def model_info(
             "seed": config.seed,
             "epochs": selected.epochs,
             "scheduled_epochs": config.epochs,
-            "class_weight": _told(config.class_weight, names),
+            "class_weight": _plain_weights(config.class_weight, names),
             "rationales": sum(map(bool, given.rationales or ())),
             "shares": [round(weight, 6) for weight in model.ensemble_weights],
             "gate": model.gate,
@@ -90,7 +90,7 @@ def _parts(calibration: AnyCalibration) -> list[float]:
     return [round(part, 6) for part in calibration.parts] if isinstance(calibration, PrototypeCalibration) else []
 
 
-def _told(weights: LabelWeights, names: Sequence[str]) -> str | dict[str, float]:
+def _plain_weights(weights: LabelWeights, names: Sequence[str]) -> str | dict[str, float]:
     return weights if isinstance(weights, str) else dict(zip(names, weights, strict=True))
 
 

@@ -73,8 +73,17 @@ def train(
     from_state: Path | None = None,
 ) -> TrainReport:
     """Train on `given` and write the model to `output`; see `run`."""
-    told: Any = {"callback": callback, "stop": stop, "state": state, "from_state": from_state}
-    return run(given, output, config, valid=valid, unlabelled=unlabelled, **told).report
+    return run(
+        given,
+        output,
+        config,
+        valid=valid,
+        unlabelled=unlabelled,
+        callback=callback,
+        stop=stop,
+        state=state,
+        from_state=from_state,
+    ).report
 
 
 def run(
@@ -277,7 +286,7 @@ def _identity(task: Task, resolved: ResolvedConfig, distillation: Distillation |
 
 
 def _check_keepable(resolved: ResolvedConfig) -> None:
-    """Refuse to keep the state of a training whose later steps hang on more than its arrays."""
+    """Refuse to keep the state of a training whose later steps depend on more than its arrays."""
     if resolved.on_gpu:
         raise ConfigError("The state of a training on a GPU cannot be kept; choose device cpu, or leave the state out.")
     if resolved.model.draws_while_training:

@@ -49,8 +49,8 @@ class CooccurrenceReport:
 
     def to_json(self) -> dict[str, Any]:
         """Return all of it."""
-        told = {"tokens": self.tokens, "pairs": self.pairs, "seconds": round(self.seconds, 2)}
-        return {"objective": "cooccurrence", **self.written.to_json(), **told, "interrupted": self.interrupted}
+        counts = {"tokens": self.tokens, "pairs": self.pairs, "seconds": round(self.seconds, 2)}
+        return {"objective": "cooccurrence", **self.written.to_json(), **counts, "interrupted": self.interrupted}
 
     def show(self, console: Console, output: Path) -> None:
         """Print it, and the next command."""

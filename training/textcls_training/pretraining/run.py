@@ -65,8 +65,8 @@ def pretrain(
 
 
 def _behind_the_wall(
-    part: TorchPart, texts: PretrainingTexts, output: Path, config: PretrainConfig, *told: Any
+    part: TorchPart, texts: PretrainingTexts, output: Path, config: PretrainConfig, *more: Any
 ) -> PretrainingReport:
     look_for_torch(f"Pretraining by the objective {config.objective}")
-    report: PretrainingReport = torch_part(part).run(texts, output, config, *told)
+    report: PretrainingReport = torch_part(part).run(texts, output, config, *more)
     return report

@@ -31,7 +31,7 @@ class Unlabelled(NamedTuple):
         corpus: the texts that it has learned from.
         epochs: whole epochs.
         vectors: where vectors of words come from, if there are any.
-        told: what the metadata say of the labels, by its key.
+        information: what the metadata say of the labels, by its key.
         interrupted: whether somebody has ended the training early.
     """
 
@@ -41,7 +41,7 @@ class Unlabelled(NamedTuple):
     corpus: Corpus
     epochs: int
     vectors: VectorsReport | None
-    told: Mapping[str, Any]
+    information: Mapping[str, Any]
     interrupted: bool
 
     def write(self, texts: PretrainingTexts, resolved: ResolvedConfig, output: Path) -> None:
@@ -74,7 +74,7 @@ class Unlabelled(NamedTuple):
                 "optim": asdict(resolved.optim),
                 "held_out_rows": len(texts.held_out),
                 "held_out_accuracy": None,
-                **self.told,
+                **self.information,
                 "versions": versions(resolved.impl),
                 **({"interrupted": True} if self.interrupted else {}),
                 **({"vectors": asdict(self.vectors)} if self.vectors else {}),

@@ -32,7 +32,7 @@ class FitState:
     """A fit between two of its steps.
 
     Attributes:
-        arrays: all that later steps hang on, and what the fit has found out so far, by name.
+        arrays: all that later steps depend on, and what the fit has found out so far, by name.
         progress: how far it is, for people, such as "after epoch 7 of 10".
         done: whether all its epochs are over.
     """

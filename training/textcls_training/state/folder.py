@@ -69,9 +69,9 @@ class StateFolder:
 
     def _compare(self, noted: Identity) -> None:
         different = [_difference(name, noted.get(name), now) for name, now in self._training.items()]
-        if told := [each for each in different if each]:
+        if changed := [each for each in different if each]:
             raise ConfigError(
-                f"The state in {self.path} is of another training: {', '.join(told)}. "
+                f"The state in {self.path} is of another training: {', '.join(changed)}. "
                 "Remove the folder, or name another one."
             )
 

@@ -1,7 +1,7 @@
 """The rows that a state keeps, to be rehearsed when training goes on: all rows, or a sample of them.
 
-The sample holds the rows of the smallest hashes, and of each label some rows whatever their hashes. So it hangs on the
-rows alone, and a sample of a sample and of new rows is a sample of all rows that there ever were.
+The sample holds the rows of the smallest hashes, and of each label some rows whatever their hashes. So it depends on
+the rows alone, and a sample of a sample and of new rows is a sample of all rows that there ever were.
 """
 
 from collections.abc import Sequence

@@ -135,7 +135,7 @@ def tune(
         folds=folds,
         rounds=rounds,
         measure=None if measure is None else _MEASURES[measure],
-        told=_told(settings),
+        fixed=_fixed(settings),
     )
     who = engine(engine_name, workers, lambda note: reading.say([note]))
     try:
@@ -163,14 +163,14 @@ def _is_given(name: str) -> bool:
     return source not in (None, ParameterSource.DEFAULT)
 
 
-def _told(settings: dict[str, Any]) -> dict[str, Any]:
+def _fixed(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the options of training that were given, as a command line takes them."""
-    told = {
+    fixed = {
         name: value for name, value in settings.items() if name in OPTIONS and _is_given(name) and value is not None
     }
-    if "ngrams" in told:
-        told["ngrams"] = ",".join(map(str, told["ngrams"])) or "none"
-    return {name: str(value) if isinstance(value, Path) else value for name, value in told.items()}
+    if "ngrams" in fixed:
+        fixed["ngrams"] = ",".join(map(str, fixed["ngrams"])) or "none"
+    return {name: str(value) if isinstance(value, Path) else value for name, value in fixed.items()}
 
 
 def _reading_of_these_rows() -> dict[str, Any]:

@@ -51,7 +51,7 @@ class Settings:
         folds: that judge a proposal.
         rounds: how many parts of the rows are held out in turn; None for a number that suits the rows.
         measure: what is to become better; None for accuracy, or micro-F1 of several labels a row.
-        told: options of training that are given.
+        fixed: options of training that are given.
     """
 
     trials: int | None = TRIALS
@@ -59,11 +59,11 @@ class Settings:
     folds: int = 3
     rounds: int | None = None
     measure: Measure | None = None
-    told: Mapping[str, Any]
+    fixed: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Arena:
+class FoldSearch:
     """A search, its rows, and the rows that are held out from it.
 
     Attributes:
@@ -89,24 +89,30 @@ class Tuning:
     ) -> None:
         self.given, self.settings, self.engine, self.progress = given, settings, engine, progress
         self._measure = measure_of(given, settings.measure)
-        self.space = space_of(given, settings.told, macro_f1=self._measure == "macro_f1")
+        self.space = space_of(given, settings.fixed, macro_f1=self._measure == "macro_f1")
         self.folds: list[Fold] = []
-        self.arenas = [self._arena(number, fold, kept) for number, fold in enumerate(rounds_of(given, settings.rounds))]
+        self.arenas = [
+            self._search_of_fold(number, fold, kept) for number, fold in enumerate(rounds_of(given, settings.rounds))
+        ]
         self.trainings, self._start = 0, time.monotonic()
 
-    def _arena(self, number: int, fold: Fold, kept: storage.Storage) -> Arena:
+    def _search_of_fold(self, number: int, fold: Fold, kept: storage.Storage) -> FoldSearch:
         held_out = fold.held_out if len(fold.held_out) else None
         name = "all rows" if held_out is None else f"without part {number + 1}"
         first = len(self.folds)
         self.folds += folds_of(self.given, self.settings.folds, fold.train)
-        seed = from_options(self.settings.told).seed
+        seed = from_options(self.settings.fixed).seed
         search = Search(number, name, kept.study(name), self.space, self.settings.folds, seed)
         rows = self.given.only(fold.train.tolist())
-        return Arena(search, fold.train, held_out, first, usual_values(rows, self.settings.told))
+        return FoldSearch(search, fold.train, held_out, first, usual_values(rows, self.settings.fixed))
 
     def run(self) -> TuneReport:
         """Search, judge, and return what was found."""
-        judging = [Fold(arena.rows, arena.held_out) for arena in self.arenas if arena.held_out is not None]
+        judging = [
+            Fold(search_of_fold.rows, search_of_fold.held_out)
+            for search_of_fold in self.arenas
+            if search_of_fold.held_out is not None
+        ]
         work = Trials(self.given, [*self.folds, *judging], answers)
         with self.engine.hired(work) as crew:
             self._search(crew)
@@ -118,7 +124,7 @@ class Tuning:
 
     def _search(self, crew: Crew[Trial, Answers]) -> None:
         most = self.settings.trials
-        judged = min(len(arena.search.judged(most)) for arena in self.arenas)
+        judged = min(len(search_of_fold.search.judged(most)) for search_of_fold in self.arenas)
         self.progress.phase("Searching", len(self.arenas) * (most or 0))
         self.progress.step(len(self.arenas) * judged)
         longest = 0.0
@@ -127,7 +133,7 @@ class Tuning:
             if judged and self._is_late(start + (1 + _JUDGING) * longest):
                 return
             self._batch(crew, most)
-            judged = min(len(arena.search.judged(most)) for arena in self.arenas)
+            judged = min(len(search_of_fold.search.judged(most)) for search_of_fold in self.arenas)
             longest = max(longest, time.monotonic() - start)
 
     def _is_late(self, moment: float) -> bool:
@@ -137,28 +143,28 @@ class Tuning:
 
     def _batch(self, crew: Crew[Trial, Answers], most: int | None) -> None:
         """Let each search propose, and judge the proposals fold by fold."""
-        batches = [(arena, arena.search.propose(most or 2**31)) for arena in self.arenas]
+        batches = [(search_of_fold, search_of_fold.search.propose(most or 2**31)) for search_of_fold in self.arenas]
         for fold in range(self.settings.folds):
             jobs = {
-                Job(arena.search.number, proposal.number, fold): self._trial(arena, proposal, fold)
-                for arena, proposals in batches
+                Job(search_of_fold.search.number, proposal.number, fold): self._trial(search_of_fold, proposal, fold)
+                for search_of_fold, proposals in batches
                 for proposal in proposals
                 if proposal.is_open
             }
             self._ask(crew, jobs)
-            for arena, proposals in batches:
+            for search_of_fold, proposals in batches:
                 for proposal in filter(lambda one: one.is_open, proposals):
-                    arena.search.judge(proposal, fold)
-        for arena, proposals in batches:
+                    search_of_fold.search.judge(proposal, fold)
+        for search_of_fold, proposals in batches:
             self._check_defaults(proposals)
-            arena.search.finish(proposals)
+            search_of_fold.search.finish(proposals)
             self.progress.step(len(proposals))
         best = self.arenas[-1].search.best(most)
         self.progress.note(f"best so far {best.value:.2%}, proposal {best.number + 1}")
 
     def _ask(self, crew: Crew[Trial, Answers], jobs: Mapping[Job, Trial]) -> None:
         """Train what no earlier run has, and keep what comes of it."""
-        searches = [arena.search for arena in self.arenas]
+        searches = [search_of_fold.search for search_of_fold in self.arenas]
         job_of = {trial.name: job for job, trial in jobs.items() if searches[job.search].known(job) is None}
         for outcome in crew([trial for job, trial in jobs.items() if trial.name in job_of]):
             job = job_of[outcome.job.name]
@@ -170,12 +176,12 @@ class Tuning:
             else:
                 searches[job.search].keep(job, str(outcome.error))
 
-    def _trial(self, arena: Arena, proposal: Proposal, fold: int) -> Trial:
-        name = f"{arena.search.name}, proposal {proposal.number + 1}, fold {fold + 1}"
-        return Trial(name, self._config(arena, proposal.chosen), arena.first_fold + fold)
+    def _trial(self, search_of_fold: FoldSearch, proposal: Proposal, fold: int) -> Trial:
+        name = f"{search_of_fold.search.name}, proposal {proposal.number + 1}, fold {fold + 1}"
+        return Trial(name, self._config(search_of_fold, proposal.chosen), search_of_fold.first_fold + fold)
 
-    def _config(self, arena: Arena, chosen: Mapping[str, Any]) -> TrainConfig:
-        return from_options({**self.settings.told, **options_of(self.space, chosen, arena.usual)})
+    def _config(self, search_of_fold: FoldSearch, chosen: Mapping[str, Any]) -> TrainConfig:
+        return from_options({**self.settings.fixed, **options_of(self.space, chosen, search_of_fold.usual)})
 
     @staticmethod
     def _check_defaults(proposals: Sequence[Proposal]) -> None:
@@ -188,13 +194,15 @@ class Tuning:
 
     def _judge(self, crew: Crew[Trial, Answers]) -> tuple[int, PairedFigures]:
         """Let models of the defaults and of the choices answer rows that no choice has seen."""
-        trials, chosen = [], [self._chosen(arena, arena.usual) for arena in self.arenas]
-        outer = [arena for arena in self.arenas if arena.held_out is not None]
-        for i, (arena, options) in enumerate(zip(outer, chosen, strict=False)):
+        trials, chosen = [], [self._chosen(search_of_fold, search_of_fold.usual) for search_of_fold in self.arenas]
+        outer = [search_of_fold for search_of_fold in self.arenas if search_of_fold.held_out is not None]
+        for i, (search_of_fold, options) in enumerate(zip(outer, chosen, strict=False)):
             fold = len(self.folds) + i
-            trials.append(Trial(_name(arena, tuned=False), from_options(self.settings.told), fold))
+            trials.append(Trial(_name(search_of_fold, tuned=False), from_options(self.settings.fixed), fold))
             if options:
-                trials.append(Trial(_name(arena, tuned=True), from_options({**self.settings.told, **options}), fold))
+                trials.append(
+                    Trial(_name(search_of_fold, tuned=True), from_options({**self.settings.fixed, **options}), fold)
+                )
         answered = {}
         for trial, found in results(crew, trials):
             answered[trial.name] = found.labels
@@ -202,31 +210,31 @@ class Tuning:
             self.progress.step()
         every = right_of(self.given)
         right, before, after = list[Labels](), list[Labels](), list[Labels]()
-        for arena in outer:
-            right += [every[i] for i in (arena.held_out if arena.held_out is not None else [])]
-            defaults = answered[_name(arena, tuned=False)]
+        for search_of_fold in outer:
+            right += [every[i] for i in (search_of_fold.held_out if search_of_fold.held_out is not None else [])]
+            defaults = answered[_name(search_of_fold, tuned=False)]
             before += defaults
-            after += answered.get(_name(arena, tuned=True), defaults)
+            after += answered.get(_name(search_of_fold, tuned=True), defaults)
         return len(right), figures_of(right, before, after)
 
-    def _chosen(self, arena: Arena, usual: Mapping[str, float]) -> dict[str, Any]:
-        return options_of(self.space, arena.search.best(self.settings.trials).params, usual)
+    def _chosen(self, search_of_fold: FoldSearch, usual: Mapping[str, float]) -> dict[str, Any]:
+        return options_of(self.space, search_of_fold.search.best(self.settings.trials).params, usual)
 
     def _report(self, judged_rows: int, figures: PairedFigures) -> TuneReport:
         last, most = self.arenas[-1], self.settings.trials
-        usual = usual_values(self.given, self.settings.told)
+        usual = usual_values(self.given, self.settings.fixed)
         return TuneReport(
             rows=len(self.given.texts),
             labels=len(self.given.labels_in_use()),
             measure=self._measure,
-            rounds=sum(arena.held_out is not None for arena in self.arenas),
+            rounds=sum(search_of_fold.held_out is not None for search_of_fold in self.arenas),
             folds=self.settings.folds,
             judged_rows=judged_rows,
             accuracy=figures.accuracy,
             macro_f1=figures.macro_f1,
             micro_f1=figures.micro_f1,
             p_value=figures.agreement.p_value(),
-            told=self.settings.told,
+            fixed=self.settings.fixed,
             options=self._chosen(last, usual),
             usual=usual,
             tried=tuple(_tried(one, self.space, usual) for one in last.search.judged(most)),
@@ -236,8 +244,8 @@ class Tuning:
         )
 
 
-def _name(arena: Arena, *, tuned: bool) -> str:
-    return f"{arena.search.name}, {'tuned' if tuned else 'defaults'}"
+def _name(search_of_fold: FoldSearch, *, tuned: bool) -> str:
+    return f"{search_of_fold.search.name}, {'tuned' if tuned else 'defaults'}"
 
 
 def _tried(of: FrozenTrial, space: Sequence[Dimension], usual: Mapping[str, float]) -> TriedOptions:
@@ -272,7 +280,7 @@ def tune(given: LabelledTexts, settings: Settings, path: Path, progress: Progres
     _check(given, settings)
     identity = {
         "rows": given.sha256(),
-        "options": {name: str(value) for name, value in settings.told.items()},
+        "options": {name: str(value) for name, value in settings.fixed.items()},
         "rounds": len(rounds_of(given, settings.rounds)),
         "folds": settings.folds,
         "measure": measure_of(given, settings.measure),
@@ -290,6 +298,6 @@ def _check(given: LabelledTexts, settings: Settings) -> None:
             f"There are {len(given.texts)} rows, and from fewer than {LEAST_ROWS} nothing can be told of options; "
             "train with the defaults."
         )
-    config = from_options(settings.told)
+    config = from_options(settings.fixed)
     if isinstance(config.class_weight, dict):
         raise ConfigError("Tuning takes class_weight none or balanced; a weight of each label it cannot write down.")

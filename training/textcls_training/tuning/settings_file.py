@@ -48,7 +48,7 @@ def content(report: TuneReport, reading: Mapping[str, Any]) -> str:
         f"# the difference lies between {100 * gain.low:+.2f} and {100 * gain.high:+.2f} points.",
         "[train]",
     ]
-    lines += [f"{_key(name)} = {_value(value)}" for name, value in {**reading, **report.told}.items()]
+    lines += [f"{_key(name)} = {_value(value)}" for name, value in {**reading, **report.fixed}.items()]
     if report.options and not report.is_better:
         lines.append("# Not better beyond chance; to train with them all the same, uncomment:")
     mark = "" if report.is_better else "# "

@@ -1,6 +1,6 @@
 """What tuning may choose, and what a choice means for given rows.
 
-Numbers are chosen as multiples of what training would take by itself: its rules hang on the number of rows, and a
+Numbers are chosen as multiples of what training would take by itself: its rules depend on the number of rows, and a
 choice is judged on fewer rows than the model will have in the end.
 """
 
@@ -55,12 +55,12 @@ class OneOf:
 Dimension = Multiple | OneOf
 
 
-def space_of(given: LabelledTexts, told: Mapping[str, Any], *, macro_f1: bool) -> tuple[Dimension, ...]:
+def space_of(given: LabelledTexts, fixed: Mapping[str, Any], *, macro_f1: bool) -> tuple[Dimension, ...]:
     """Return what is to be chosen for these rows: of all that `textcls train` can be told what was found to matter.
 
-    What was `told` already is not chosen. Labels of a different weight are for the mean over labels alone.
+    What is `fixed` is not chosen. Labels of a different weight are for the mean over labels alone.
     """
-    usual = usual_values(given, told)
+    usual = usual_values(given, fixed)
     words = Corpus.of(given.texts[:: max(1, len(given.texts) // _ASKED)], TrainConfig().max_tokens)
     vectors: tuple[Any, ...] = (None, "none", "english") if len(given.texts) <= MOST_ROWS else (None, "english")
     every: list[Dimension] = [
@@ -71,21 +71,21 @@ def space_of(given: LabelledTexts, told: Mapping[str, Any], *, macro_f1: bool) -
         OneOf("ngrams", (None, "none", "2,3", "3,4,5", "2,3,4,5")),
         OneOf("bigrams", (None, False)),
     ]
-    if english_if_known(words) is not None and from_options(told).beside_vectors() is None:
+    if english_if_known(words) is not None and from_options(fixed).beside_vectors() is None:
         every.append(OneOf("vectors", vectors))
     if macro_f1:
         every.append(OneOf("class_weight", (None, "balanced")))
-    return tuple(one for one in every if one.option not in told)
+    return tuple(one for one in every if one.option not in fixed)
 
 
-def usual_values(given: LabelledTexts, told: Mapping[str, Any]) -> dict[str, float]:
+def usual_values(given: LabelledTexts, fixed: Mapping[str, Any]) -> dict[str, float]:
     """Return what training takes for these rows by itself, of options that are numbers."""
     names, label_rows = sorted(given.labels_in_use()), None
     if given.label_sets is not None:
         weight_R = None if given.weights is None else np.array(given.weights, np.float32)
         label_rows = float(np.median(LabelMatrix.of(given.label_sets, names).mass(weight_R)))
     # How many tokens there are matters for none of these.
-    found = resolve(from_options(told), given.texts, len(given.texts), len(names), label_rows=label_rows, names=names)
+    found = resolve(from_options(fixed), given.texts, len(given.texts), len(names), label_rows=label_rows, names=names)
     return {
         "epochs": found.epochs,
         "table_rate": found.optim.table_rate,

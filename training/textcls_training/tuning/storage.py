@@ -1,7 +1,7 @@
 """The file that keeps what tuning has measured: a journal of Optuna, which its own tools read as well.
 
 A search is a study. Proposals that were judged are its trials; what single folds gave stands in its attributes, as soon
-as it is known. Later proposals hang on the judged ones alone, so whoever goes on proposes the same.
+as it is known. Later proposals depend on the judged ones alone, so whoever goes on proposes the same.
 """
 
 import logging
@@ -39,7 +39,7 @@ def opened(path: Path, identity: Identity) -> Iterator["Storage"]:
     """
     optuna.logging.set_verbosity(logging.WARNING)
     with ExitStack() as kept:
-        with _told(path):
+        with _naming(path):
             file = kept.enter_context(path.open("ab+"))
             if not try_lock(file.fileno()):
                 raise SurroundingsError(f"Another process tunes with {path}; wait for it, or name another file.")
@@ -61,7 +61,7 @@ def _whole_lines(file: IO[bytes], path: Path) -> int:
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _naming(path: Path) -> Iterator[None]:
     """Say of what fails here that it was the journal; what fails in the trainings says so itself."""
     try:
         yield
@@ -78,7 +78,7 @@ class _Journal(JournalFileBackend):
         super().__init__(str(path), JournalFileOpenLock(str(path)))
 
     def append_logs(self, logs: list[dict[str, Any]]) -> None:
-        with _told(self._path):
+        with _naming(self._path):
             super().append_logs(logs)
 
 

@@ -47,9 +47,9 @@ class Listener(Protocol):
 
 def cache_folder() -> Path:
     """Return where vectors are kept: $TEXTCLS_CACHE, else `textcls` in the user's cache folder."""
-    told = os.environ.get(CACHE_VARIABLE)
-    if told:
-        return Path(told)
+    chosen = os.environ.get(CACHE_VARIABLE)
+    if chosen:
+        return Path(chosen)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "textcls"
 
 

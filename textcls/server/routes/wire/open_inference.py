@@ -298,7 +298,7 @@ def _output(
 
 def _row(names: Sequence[str], prediction: Prediction) -> dict[str, Any]:
     """Return the wanted outputs of one text."""
-    return {name: _TOLD[name](prediction) for name in names if name in _TOLD}
+    return {name: _OUTPUTS[name](prediction) for name in names if name in _OUTPUTS}
 
 
 def _logits(prediction: Prediction) -> list[float]:
@@ -315,7 +315,7 @@ def _assigned(prediction: Prediction) -> list[bool]:
     return found
 
 
-_TOLD: Final[Mapping[str, Callable[[Prediction], Any]]] = {
+_OUTPUTS: Final[Mapping[str, Callable[[Prediction], Any]]] = {
     "label": lambda prediction: prediction.label,
     "score": lambda prediction: prediction.score,
     "probabilities": lambda prediction: prediction.probabilities.tolist(),

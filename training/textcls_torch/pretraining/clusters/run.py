@@ -93,9 +93,9 @@ def run(
         clock.lap("starting")
         learned = _learn(dataset, Corpus.of(texts.held_out, config.max_tokens), resolved, config, callback, stop)
         clock.lap("training")
-        told = {CLUSTERS: {"objective": config.objective, **asdict(learned.held_out)}}
+        about = {CLUSTERS: {"objective": config.objective, **asdict(learned.held_out)}}
         Unlabelled(
-            learned.model, learned.names, LABEL_COLUMN, corpus, learned.epochs, learned.vectors, told, stop.requested
+            learned.model, learned.names, LABEL_COLUMN, corpus, learned.epochs, learned.vectors, about, stop.requested
         ).write(texts, resolved, output)
         clock.lap("saving")
     return ClustersReport(
@@ -123,13 +123,13 @@ def _resolved(
     config: PretrainConfig, texts: Sequence[str], corpus: Corpus, vectors: WordVectors | None
 ) -> ResolvedConfig:
     """Return the training that the clusters are learned by: that of labels, in all but objective and batches."""
-    told = TrainConfig(
+    as_labels = TrainConfig(
         epochs=config.epochs or max(EPOCHS, -(-LEAST_STEPS // _steps(corpus))),
         max_tokens=config.max_tokens,
         seed=config.seed,
         device=config.device,
     )
-    found = resolve(told, texts, len(corpus.token), config.clusters, vectors=vectors)
+    found = resolve(as_labels, texts, len(corpus.token), config.clusters, vectors=vectors)
     return replace(found, optim=replace(found.optim, batch_size=BATCH))
 
 
@@ -152,7 +152,7 @@ def _learn(
         callback.epoch(number, None)
     cluster_R = trainer.predict(trainer.encode(dataset.corpus)).mean(0).argmax(1)
     a_RC, b_RC = trainer.both_views(trainer.encode(held_out))
-    told = HeldOutInformation(
+    of_held_out = HeldOutInformation(
         texts=len(held_out),
         information=round(information(a_RC, b_RC), 6),
         agreement=round(float((a_RC.argmax(1) == b_RC.argmax(1)).float().mean()), 6),
@@ -164,6 +164,6 @@ def _learn(
         cluster_names(dataset.corpus, cluster_R, config.clusters),
         np.bincount(cluster_R, minlength=config.clusters),
         trainer.epochs,
-        told,
+        of_held_out,
         VectorsReport.of(model, dataset.corpus),
     )

@@ -153,7 +153,7 @@ class CompiledTrainer(AnyTrainer):
 
 
 def _fresh_learners(corpus: Corpus, classes: int, config: ResolvedConfig) -> list[Learner]:
-    """Return a fresh learner of each view. Each draws by itself, so none hangs on which others there are."""
+    """Return a fresh learner of each view. Each draws by itself, so none depends on which others there are."""
     learners = []
     for number, features in enumerate(config.features.views()):
         rng = np.random.default_rng([config.seed, number])

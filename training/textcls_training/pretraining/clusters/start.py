@@ -55,7 +55,7 @@ def first_clusters(corpus: Corpus, clusters: int, seed: int, words: WordVectors 
     vectors = min(VECTORS_A_CLUSTER * clusters, MOST_VECTORS, min(weight_RV.shape) - 1)
     if vectors < 1:
         raise InputError("The texts share too few words to be clustered; give more texts.")
-    # Sums over many numbers hang on how many threads share them.
+    # Sums over many numbers depend on how many threads share them.
     with threadpool_limits(1):
         vector_RD = normalize(TruncatedSVD(vectors, random_state=seed % 2**32).fit_transform(normalize(weight_RV)))
         if words is not None:

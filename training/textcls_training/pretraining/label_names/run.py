@@ -84,9 +84,9 @@ def run(
         clock.lap("training")
         model = trainer.trained_model((1 / trainer.views,) * trainer.views)
         vectors = VectorsReport.of(model, dataset.corpus)
-        told = {LABEL_NAMES: {"by": named.by, "agreement": round(agreement, 6), "descriptions": descriptions}}
+        about = {LABEL_NAMES: {"by": named.by, "agreement": round(agreement, 6), "descriptions": descriptions}}
         Unlabelled(
-            model, labels, DEFAULT_LABEL_COLUMN, dataset.corpus, trainer.epochs, vectors, told, stop.requested
+            model, labels, DEFAULT_LABEL_COLUMN, dataset.corpus, trainer.epochs, vectors, about, stop.requested
         ).write(texts, resolved, output)
         clock.lap("saving")
     return LabelNamesReport(
@@ -138,9 +138,9 @@ def _resolved(
     config: PretrainConfig, texts: Sequence[str], dataset: Dataset, labels: Sequence[str], words: WordVectors | None
 ) -> ResolvedConfig:
     """Return an ordinary training on the texts that were named."""
-    told = TrainConfig(epochs=config.epochs, max_tokens=config.max_tokens, seed=config.seed, device=config.device)
-    impl = chosen_impl(told)
-    return resolve(told, texts, len(dataset.corpus.token), len(labels), vectors=words, names=labels, impl=impl)
+    as_labels = TrainConfig(epochs=config.epochs, max_tokens=config.max_tokens, seed=config.seed, device=config.device)
+    impl = chosen_impl(as_labels)
+    return resolve(as_labels, texts, len(dataset.corpus.token), len(labels), vectors=words, names=labels, impl=impl)
 
 
 def _trained(dataset: Dataset, labels: int, resolved: ResolvedConfig, callback: Callback, stop: Stop) -> AnyTrainer:
