@@ -29,7 +29,7 @@ NEVER_AT_RUN_TIME = {"torch", "onnx", "numba", "triton", *OURS}
 # Beyond the standard library and `textcls`, by part of the package; the first prefix that fits counts.
 MAY_IMPORT = (
     ("cli/", {"click"}),
-    ("display/terminal/", {"numpy", "rich"}),
+    ("display/terminal/", {"numpy", "rich", "IPython"}),
     ("display/plots/", {"numpy", "matplotlib"}),
     (
         "server/",

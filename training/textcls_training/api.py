@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from textcls.display.terminal.console import notebook_console
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation.data_quality.label_audit import LabelAudit
 from textcls.model.classifier import Classifier, Text
@@ -17,6 +18,7 @@ from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.probabilities import of_mappings
 from textcls_training.data.rationales import Spans, parse
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
+from textcls_training.fit.progress import progress_on
 from textcls_training.pipeline import training as pipeline
 
 # Of a text: its label, or all its labels, or the probability of each.
@@ -60,13 +62,24 @@ def train(
     elif probabilities is not None:
         raise ConfigError("probabilities needs the texts they belong to; pass those as unlabelled.")
     kept, earlier = (None if path is None else Path(path) for path in (state, from_state))
-    pipeline.train(given, Path(output), config, valid=validation, unlabelled=more, state=kept, from_state=earlier)
+    with progress_on(notebook_console()) as callback:
+        pipeline.train(
+            given,
+            Path(output),
+            config,
+            valid=validation,
+            unlabelled=more,
+            callback=callback,
+            state=kept,
+            from_state=earlier,
+        )
     return Classifier.load(output)
 
 
 def audit_labels(texts: Sequence[str], labels: Sequence[Label], **options: Any) -> LabelAudit:
     """Return the texts whose label is probably wrong: what `textcls.audit_labels` says, whose errors it raises."""
-    return audit(labelled_texts(texts, labels, "texts"), from_options(options))
+    with progress_on(notebook_console()) as callback:
+        return audit(labelled_texts(texts, labels, "texts"), from_options(options), callback)
 
 
 def _text_columns(texts: Sequence[Text]) -> tuple[str, ...] | None:

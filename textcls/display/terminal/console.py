@@ -40,6 +40,13 @@ def stderr_console(*, quiet: bool) -> Console:
     return VisibleConsole(stderr=True, quiet=quiet)
 
 
+def notebook_console() -> Console:
+    """Return the console of progress for who calls from Python: quiet, but in a notebook."""
+    found = stderr_console(quiet=False)
+    found.quiet = not found.is_jupyter
+    return found
+
+
 def show(parts: Iterable[Printable], console: Console | None = None) -> None:
     """Print `parts`, one below the other, to standard output unless another `console` is given."""
     console = console or stdout_console()

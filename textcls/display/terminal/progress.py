@@ -1,13 +1,17 @@
-"""How far a long task has come: a live bar in a terminal, plain lines elsewhere."""
+"""How far a long task has come: a live bar in a terminal and below the cell of a notebook, plain lines elsewhere."""
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from html import escape
+from typing import Any, Final, Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, ProgressColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
+
+# Seconds between two pictures of a notebook's bar, each of which is a message to the browser.
+_PICTURE_SECONDS: Final = 0.2
 
 
 class Progress(Protocol):
@@ -70,11 +74,54 @@ class ProgressLines:
             self._console.print(f"{self._name}: {text}" if self._name else text, markup=False)
 
 
+class ProgressCell:
+    """Keeps a bar below the cell of a notebook up to date, which is gone in the end."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        from IPython.display import display
+
+        self._clock, self._shown = clock, -float("inf")
+        self._name, self._state, self._note = "", "", ""
+        self._done, self._steps = 0, 1
+        self._handle: Any = display(self._picture(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
+
+    def phase(self, name: str, steps: int) -> None:
+        """Begin a new bar in the place of the last."""
+        self._name, self._state, self._note, self._done, self._steps = name, "", "", 0, max(1, steps)
+        self._show()
+
+    def step(self, count: int = 1, state: str = "") -> None:
+        """Advance the bar, and show that unless it was shown a moment ago."""
+        self._done, self._state = self._done + count, state
+        if self._clock() - self._shown >= _PICTURE_SECONDS:
+            self._show()
+
+    def note(self, text: str) -> None:
+        """Show the note."""
+        self._note = text
+        self._show()
+
+    def close(self) -> None:
+        """Leave nothing of the bar."""
+        self._handle.update({"text/html": "", "text/plain": ""}, raw=True)
+
+    def _show(self) -> None:
+        self._shown = self._clock()
+        self._handle.update(self._picture(), raw=True)
+
+    def _picture(self) -> dict[str, str]:
+        said = "   ".join(filter(None, (self._name, f"{self._done / self._steps:.0%}", self._state, self._note)))
+        return {
+            "text/html": f'<progress value="{self._done}" max="{self._steps}"></progress> {escape(said)}',
+            "text/plain": said,
+        }
+
+
 @contextmanager
 def progress_on(
     console: Console, unit: str = "steps", *columns: ProgressColumn, transient: bool = False
 ) -> Iterator[Progress]:
-    """Show progress by bars if `console` is a terminal, by lines if not.
+    """Show progress by bars if `console` is a terminal or a notebook, by lines if not.
 
     Args:
         console: where.
@@ -82,6 +129,13 @@ def progress_on(
         columns: what the bars show behind themselves, beside the state, the last note and the time that remains.
         transient: whether the bars disappear in the end.
     """
+    if console.is_jupyter and not console.quiet:
+        cell = ProgressCell()
+        try:
+            yield cell
+        finally:
+            cell.close()
+        return
     if not console.is_terminal:
         yield ProgressLines(console, unit)
         return

@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, get_args
 
 from textcls.api.tuning import TRIALS, Measure, TuneReport
-from textcls.display.terminal.console import stderr_console
+from textcls.display.terminal.console import notebook_console
 from textcls.display.terminal.progress import progress_on
 from textcls.errors import ConfigError
 from textcls.jobs import engine
@@ -43,5 +43,5 @@ def tune(
     with TemporaryDirectory(prefix="textcls-tune-") as folder:
         path = Path(folder) / "trials.journal" if storage is None else Path(storage)
         rows = labelled_texts(texts, labels, "texts")
-        with progress_on(stderr_console(quiet=True), "trials", transient=True) as progress:
+        with progress_on(notebook_console(), "trials", transient=True) as progress:
             return run.tune(rows, settings, path, progress, engine("local", workers))
