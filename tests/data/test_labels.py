@@ -52,7 +52,7 @@ def test_a_label_that_no_model_can_hold_is_refused_when_its_row_is_read(
     data, output = write(label), tmp_path / "m.onnx"
     by_command: dict[str, list[str | Path]] = {
         "train": ["train", data, "-o", output, *OPTIONS],
-        "check": ["check", data],
+        "check": ["check", data, "--on-error", "fail"],
         "evaluate": ["evaluate", model_path, data],
     }
     arguments = by_command[command]

@@ -167,6 +167,17 @@ def test_numbers_times_and_truth_values_of_a_sheet_come_back_into_a_sheet(write:
     assert [cell.value for cell in sheet[2]] == ["a", 1.5, when, True, "yes"]
 
 
+def test_columns_of_a_sheet_are_wide_enough_to_be_read_and_their_names_stay_in_sight(
+    write: Write, tmp_path: Path
+) -> None:
+    for rows, width in ((f"{'word ' * 8}\nlonger {'word ' * 100}\n", 60), ("a\n", 6), ("", 6)):
+        copied(write("a.csv", f"text\n{rows}"), tmp_path / "b.xlsx")
+        sheet = openpyxl.load_workbook(tmp_path / "b.xlsx").worksheets[0]
+        assert sheet.column_dimensions["A"].width == width
+        assert sheet.freeze_panes == "A2"
+        assert sheet["A1"].value == "text"
+
+
 def test_nothing_that_is_written_to_a_sheet_becomes_a_formula(write: Write, tmp_path: Path) -> None:
     copied(write("a.csv", 'text\n"=HYPERLINK(""http://x"")"\n'), tmp_path / "b.xlsx")
     cell = openpyxl.load_workbook(tmp_path / "b.xlsx").worksheets[0]["A2"]

@@ -17,6 +17,9 @@ MOST_ROWS: Final = 1_048_576
 LONGEST_CELL: Final = 32_767
 # Texts of all cells are in memory at once; a file of a few kilobytes may claim that they are gigabytes.
 MOST_BYTES: Final = 1_000_000_000
+# Rows that tell how wide a column is, and how wide it becomes at most, in characters.
+_MEASURED: Final = 100
+_MOST_WIDTH: Final = 60
 # What openpyxl says of files that are not as they should be.
 _DAMAGE: Final = (
     KeyError, ValueError, TypeError, AttributeError, IndexError, SyntaxError, zipfile.BadZipFile,
@@ -196,7 +199,7 @@ def _rows(name: str, columns: Sequence[str], rows: Iterable[tuple[int, list[str]
 class Writer:
     """Writes rows and answers as the one sheet of a workbook; what were numbers and times in a sheet stay so.
 
-    Strings are written as strings, so nothing becomes a formula.
+    Columns are as wide as what stands in the first rows, to a bound, and the names of the columns stay in sight. Strings are written as strings, so nothing becomes a formula.
     """
 
     def __init__(self, file: IO[bytes], columns: Sequence[str], added: Sequence[str]) -> None:
@@ -207,7 +210,6 @@ class Writer:
         self.cell = openpyxl.cell.WriteOnlyCell
         self.illegal = openpyxl.cell.cell.ILLEGAL_CHARACTERS_RE
         self.rows = 0
-        self._append("the names of the columns", [*columns, *added])
 
     def write(self, rows: Sequence[Row], answers: Sequence[Mapping[str, Any]]) -> None:
         """Write `rows`, each with its answer.
@@ -215,6 +217,8 @@ class Writer:
         Raises:
             InputError: a value does not fit into a cell, or there are more rows than a sheet has.
         """
+        if not self.rows:
+            self._begin(rows[:_MEASURED])
         for row, answer in zip(rows, answers, strict=True):
             require_known(row, self.columns)
             try:
@@ -222,6 +226,16 @@ class Writer:
             except UnicodeDecodeError as error:
                 raise plain.no_text(row) from error
             self._append(row.where, [*values, *(_value(answer[name]) for name in self.added)])
+
+    def _begin(self, first: Sequence[Row]) -> None:
+        """Write the names of the columns; of a sheet that is written row by row, widths come before all rows."""
+        columns = [*self.columns, *self.added]
+        for number, name in enumerate(columns, 1):
+            widest = max([len(name), *(len(str(row.fields.get(name) or "")) for row in first)])
+            letter = _openpyxl().utils.get_column_letter(number)
+            self.sheet.column_dimensions[letter].width = min(widest + 2, _MOST_WIDTH)
+        self.sheet.freeze_panes = "A2"
+        self._append("the names of the columns", columns)
 
     def _append(self, where: str, values: Sequence[object]) -> None:
         self.rows += 1
@@ -243,6 +257,8 @@ class Writer:
 
     def close(self) -> None:
         """Write the file."""
+        if not self.rows:
+            self._begin([])
         self.book.save(self.file)
 
     def abandon(self) -> None:
