@@ -199,7 +199,8 @@ def _rows(name: str, columns: Sequence[str], rows: Iterable[tuple[int, list[str]
 class Writer:
     """Writes rows and answers as the one sheet of a workbook; what were numbers and times in a sheet stay so.
 
-    Columns are as wide as what stands in the first rows, to a bound, and the names of the columns stay in sight. Strings are written as strings, so nothing becomes a formula.
+    Strings are written as strings, so nothing becomes a formula. Columns are as wide as what the first rows hold, up
+    to a bound, and their names stay in sight.
     """
 
     def __init__(self, file: IO[bytes], columns: Sequence[str], added: Sequence[str]) -> None:
