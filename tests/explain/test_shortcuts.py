@@ -398,7 +398,19 @@ def test_a_few_labels_among_many_texts_do_not_count(classifier: Classifier) -> N
     for i in range(300):
         auditor.add("my card", ["billing"] if i % 10 == 0 else None, [i % 2])
     found = auditor.audit()
-    assert (found.labels_from, found.of_texts) == ("answers", 270)
+    assert (found.labels_from, found.of_texts, found.left_out) == ("answers", 270, 30)
+    assert "of 270 texts, by the model's answers as most carry no label that it knows, leaving out 30 with labels" in (
+        " ".join(shortcut_lines(found))
+    )
+
+
+def test_texts_whose_labels_the_model_does_not_know_are_left_out_and_told(classifier: Classifier) -> None:
+    auditor = ShortcutAuditor(classifier)
+    for i in range(300):
+        auditor.add("my card", [("billing", "returns", "other", "billing")[i % 4]], [0])
+    found = auditor.audit()
+    assert (found.labels_from, found.texts, found.left_out) == ("file", 225, 75)
+    assert "of 225 texts, leaving out 75 without a label that it knows;" in " ".join(shortcut_lines(found))
 
 
 def test_of_too_few_texts_nothing_is_said(classifier: Classifier) -> None:

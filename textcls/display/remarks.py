@@ -166,10 +166,12 @@ def shortcut_lines(audit: ShortcutAudit | None) -> list[str]:
         return ["Shortcuts were not looked for: all texts carry the same label, so that nothing can tell it."]
     of_all = "" if audit.texts == audit.of_texts else f", a sample of {audit.of_texts:,}"
     answers = "" if audit.labels_from == "file" else ", by the model's answers as most carry no label that it knows"
+    which = "without a label that it knows" if audit.labels_from == "file" else "with labels that it knows"
+    left_out = f", leaving out {audit.left_out:,} {which}" if audit.left_out else ""
     length = ", and at the length of texts" if audit.lengths else ""
     looked = (
-        f"Looked at {audit.terms:,} words, pairs and phrases of {audit.texts:,} texts{of_all}{answers}{length}; "
-        "numbers count as themselves and as any number. A shortcut is found if it stands in at least "
+        f"Looked at {audit.terms:,} words, pairs and phrases of {audit.texts:,} texts{of_all}{answers}{left_out}"
+        f"{length}; numbers count as themselves and as any number. A shortcut is found if it stands in at least "
         f"{audit.least_texts:,} texts of a label, hardly in others, where nothing around it calls "
         "for it, as signatures, names, tags and marks do, and moves the model's answers. "
         "What is rarer, less sure of one label, misspelt otherwise than by two letters exchanged, or part of what the "

@@ -79,6 +79,7 @@ class ShortcutAudit:
         lengths: whether there were enough texts to look at their lengths.
         trials: what was put into a copy of the texts, and whether it would have been found.
         labels: how many the texts carry; where it is one, nothing can tell it.
+        left_out: texts that carry no label that the model knows, where most do, or the reverse.
     """
 
     shortcuts: tuple[Shortcut, ...]
@@ -91,6 +92,7 @@ class ShortcutAudit:
     lengths: bool
     trials: tuple[Trial, ...] = ()
     labels: int = 2
+    left_out: int = 0
 
     @property
     def could_find(self) -> bool:
@@ -121,7 +123,7 @@ class ShortcutAuditor:
     def audit(self) -> ShortcutAudit:
         """Return what there is: by the labels of the texts if at least half have one, else by the model's answers."""
         by_file = self._labelled.seen >= self._answered.seen
-        sample = self._labelled if by_file else self._answered
+        sample, others = (self._labelled, self._answered) if by_file else (self._answered, self._labelled)
         names, classifier = self.classifier.labels, self.classifier
         corpus = Corpus.of(sample.rows, len(names), classifier.info.max_tokens)
         source = "file" if by_file else "answers"
@@ -142,7 +144,10 @@ class ShortcutAuditor:
         least = min(least_texts(float(prior), len(corpus.texts), tested) for prior in corpus.priors if prior)
         enough = len(corpus.texts) >= 1_000
         lists = tuple(shortcuts), tuple(possible[:MOST_POSSIBLE])
-        return ShortcutAudit(*lists, len(corpus.texts), sample.seen, source, tested, least, enough, trials(alike))
+        texts = len(corpus.texts)
+        return ShortcutAudit(
+            *lists, texts, sample.seen, source, tested, least, enough, trials(alike), labels, others.seen
+        )
 
     def _shortcuts(self, found: Sequence[tuple[Corpus, Judged]]) -> list[Shortcut]:
         """Return what the model goes by."""

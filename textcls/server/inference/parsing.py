@@ -21,6 +21,7 @@ _PHRASES: Final = {
     "is_instance_of": "must be a text",
     "list_type": "must be a text or a list of texts",
     "missing": "is missing",
+    "string_too_short": "must not be empty",
     "string_type": "must be a text",
     "string_unicode": "holds an unpaired surrogate",
     "too_short": "must hold at least one text",
