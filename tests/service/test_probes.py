@@ -147,10 +147,11 @@ def test_a_service_that_is_busy_with_all_its_connections_answers_probes(model_pa
 
 
 def test_probes_end_with_the_service(store: GenerationStore) -> None:
-    before = threading.active_count()
+    before = set(threading.enumerate())
     port = free_port()
     with probes(store, Settings(probe_port=port)), connect(port):
         assert ask(port, "/livez")[0] == 200
-    assert threading.active_count() == before
+    # Threads of others may have ended meanwhile.
+    assert set(threading.enumerate()) <= before
     with pytest.raises(ConnectionRefusedError, match="Connection refused"):
         ask(port, "/livez")
