@@ -30,7 +30,7 @@ NEVER_AT_RUN_TIME = {"torch", "onnx", "numba", "triton", *OURS}
 MAY_IMPORT = (
     ("cli/", {"click"}),
     ("display/terminal/", {"numpy", "rich", "IPython"}),
-    ("display/plots/", {"numpy", "matplotlib"}),
+    ("display/plots/", {"numpy", "rich", "matplotlib"}),
     (
         "server/",
         {

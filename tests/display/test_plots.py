@@ -137,6 +137,44 @@ def test_evaluate_writes_plots_into_a_new_folder_and_answers_as_without(model_pa
     assert "is a file; name a folder for the plots" in fail(6, "evaluate", model_path, data, "--plots", data)
 
 
+def test_evaluate_without_the_characters_of_a_label_writes_what_it_can_and_stores(tmp_path: Path) -> None:
+    # A hieroglyph, which none of the fonts asked has.
+    rows = [(f"my card was charged {i} times", "billing") for i in range(9)]
+    rows += [(f"parcel {i} is late", "\U00013000") for i in range(9)]
+    data = write_rows(tmp_path / "rows.csv", [("text", "label"), *rows])
+    model, plots = tmp_path / "model.onnx", tmp_path / "plots"
+    texts, labels = zip(*rows, strict=True)
+    textcls.train(texts, labels, model, epochs=1)
+    plots.mkdir()
+    (plots / "labels.png").write_bytes(b"of another run")
+    found = run("evaluate", model, data, "--plots", plots, "--threshold", "0.01", "--store")
+    assert found.exit_code == 0, found.stderr
+    assert "Saved in" in found.stdout
+    assert "labels.png is left out. No font of this machine has the characters" in found.stderr
+    assert "\U00013000" in (plots / "labels.svg").read_text(encoding="utf-8")
+    assert not (plots / "labels.png").exists()
+    assert (plots / "calibration.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("labels", [3, 40])
+def test_names_are_cut_each_by_itself_and_leave_the_plot_its_room(labels: int) -> None:
+    names = [f"{i} of a long path of labels > that goes on > and on > to its end {i}" for i in range(labels)]
+    for name, figure in textcls.plot_evaluation(report_of(labels, names)).items():
+        figure.draw_without_rendering()
+        (axes,) = figure.axes
+        assert axes.get_window_extent().width > 150, name
+        if name == "labels":
+            assert all(text.get_text().endswith(")") for text in axes.get_yticklabels())
+        if name == "confusions" and labels == 40:
+            assert all("\u2192 " in text.get_text() for text in axes.get_yticklabels())
+
+
+def test_two_labels_held_against_each_other_are_named_as_a_difference(classifier: Classifier) -> None:
+    (axes,) = textcls.plot_explanation(classifier.explain([TEXT])[0], "billing", "shipping").axes
+    assert axes.get_title(loc="left").startswith("billing and not shipping\n")
+    assert axes.get_yticklabels()[-1].get_text() == "difference"
+
+
 def test_over_several_models_whiskers_show_the_range_of_each_value(classifier: Classifier) -> None:
     explanation = classifier.explain([TEXT])[0]
     attribution = explanation.attribution()
@@ -144,8 +182,11 @@ def test_over_several_models_whiskers_show_the_range_of_each_value(classifier: C
     (axes,) = plot_attribution(explanation, replace(attribution, spread=spread), 4).axes
     lengths = [np.ptp(np.asarray(line.get_xdata(), float)) for line in axes.lines if line.get_marker() == "|"]
     assert lengths == pytest.approx([0.75] * 4)
+    assert "mean and 95% intervals of 6 models" in axes.get_xlabel()
 
 
 def test_a_label_that_is_none_is_refused(classifier: Classifier) -> None:
     with pytest.raises(ConfigError, match="no-such"):
         textcls.plot_explanation(classifier.explain([TEXT])[0], "no-such")
+    with pytest.raises(ConfigError, match="top must be 0 or more"):
+        textcls.plot_explanation(classifier.explain([TEXT])[0], top=-1)

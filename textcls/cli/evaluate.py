@@ -26,7 +26,7 @@ from textcls.display.terminal.console import show, stdout_console
 from textcls.display.terminal.evaluation import evaluation_report
 from textcls.display.terminal.label_set_evaluation import label_set_evaluation_report
 from textcls.display.text import percent
-from textcls.errors import ConfigError, InputError
+from textcls.errors import ConfigError, InputError, SurroundingsError
 from textcls.evaluation import label_set_evaluation, metrics
 from textcls.evaluation.evaluation import Evaluation
 from textcls.evaluation.evaluation import evaluate as evaluate_rows
@@ -105,9 +105,6 @@ def evaluate(
     level of the tree, and how deep answers are sure.
     """
     _check(model, target_precision, target_recall, threshold, store)
-    if plots_folder is not None:
-        figures.require("--plots")
-        make_folder(plots_folder, "the plots")
     once(data)
     classifier = Classifier.load(model)
     columns = (text_columns, label_column)
@@ -116,13 +113,14 @@ def evaluate(
             raise ConfigError("--label-path is for models of one label per text, and MODEL may give several.")
         metrics.require()
         goal = Goal.of(target_precision, target_recall)
-        sets = _label_sets(model, classifier, data, columns, targets, goal, threshold, store, as_json, reading)
-        _draw(sets, plots_folder, reading)
+        plots = _Plots(plots_folder)
+        _label_sets(model, classifier, data, columns, targets, goal, threshold, store, as_json, plots, reading)
         return
     if target_recall is not None:
         raise ConfigError("--target-recall is for models with several labels per text, and MODEL gives one.")
     if targets.label_sets:
         raise ConfigError(f"{model} gives each text one label; evaluate it on rows with one label each.")
+    plots = _Plots(plots_folder)
     with reading.labelled_rows(data, *columns, classifier.info) as rows:
         found = evaluate_rows(
             classifier,
@@ -131,6 +129,7 @@ def evaluate(
             threshold=threshold,
             label_path=label_path,
         )
+    plots.draw(found)
     stored = store and _store(model, found)
     reading.say_skipped()
     if as_json:
@@ -140,7 +139,7 @@ def evaluate(
         show(evaluation_report(found, console.width), console)
         if stored:
             show([f"Saved in {model}, which now abstains below it."])
-    _draw(found, plots_folder, reading)
+    plots.write(reading)
     _require_reached(found, store)
 
 
@@ -154,34 +153,62 @@ def _label_sets(
     threshold: float | None,
     store: bool,
     as_json: bool,
+    plots: "_Plots",
     reading: Reading,
-) -> LabelSetEvaluation:
+) -> None:
     """Score a model that may give several labels a text, and show how it fared."""
     with reading.label_sets(data, *columns, targets, classifier.info) as rows:
         found = label_set_evaluation.evaluate(
             classifier, ((row.text, row.label) for row in rows), goal=goal, threshold=threshold
         )
+    plots.draw(found)
     if store:
         store_thresholds(model, found.thresholds)
     reading.say_skipped()
     if as_json:
         click.echo(json_line(found.as_json() | ({"stored": store} if goal or threshold is not None else {})))
-        return found
-    show(label_set_evaluation_report(found))
-    if store:
-        show([f"Saved in {model}, which now assigns each label from its threshold up."])
-    return found
+    else:
+        show(label_set_evaluation_report(found))
+        if store:
+            show([f"Saved in {model}, which now assigns each label from its threshold up."])
+    plots.write(reading)
 
 
-def _draw(found: Evaluation | LabelSetEvaluation, folder: Path | None, reading: Reading) -> None:
-    """Write the plots of an evaluation into a folder, where one is named."""
-    if folder is None:
-        return
-    for name, figure in plot_evaluation(found).items():
-        for form in ("svg", "png"):
-            with atomic_write(folder / f"{name}.{form}") as file:
-                file.write(figures.content(figure, form))
-    reading.say([f"Plots -> {folder}"])
+class _Plots:
+    """The plots of an evaluation as files: drawn before the model changes, written when all else is done."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._files: dict[str, bytes | None] = {}
+        self._notes: list[str] = []
+        if folder is not None:
+            figures.require("--plots")
+            make_folder(folder, "the plots")
+
+    def draw(self, found: Evaluation | LabelSetEvaluation) -> None:
+        """Draw, where a folder is named; a picture for which this machine lacks characters is left out."""
+        if self._folder is None:
+            return
+        for name, figure in plot_evaluation(found).items():
+            self._files[f"{name}.svg"] = figures.content(figure, "svg")
+            try:
+                self._files[f"{name}.png"] = figures.content(figure, "png")
+            except SurroundingsError as error:
+                self._files[f"{name}.png"] = None
+                self._notes.append(f"{name}.png is left out. {error}")
+
+    def write(self, reading: Reading) -> None:
+        """Write what was drawn, and say where."""
+        if self._folder is None:
+            return
+        for name, content in self._files.items():
+            if content is None:
+                # One of a run before would show another evaluation.
+                (self._folder / name).unlink(missing_ok=True)
+                continue
+            with atomic_write(self._folder / name) as file:
+                file.write(content)
+        reading.say([f"Plots -> {self._folder}", *self._notes])
 
 
 def _check(

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from textcls.display.plots.figures import AGAINST, FOR, NEUTRAL, axes_of, name_rows, styled
-from textcls.display.text import named, plural
+from textcls.display.plots.figures import AGAINST, FOR, NEUTRAL, axes_of, name_rows, room_for, row_name, styled
+from textcls.display.text import plural
 from textcls.evaluation.evaluation import Evaluation
 from textcls.evaluation.label_set_evaluation import LabelSetEvaluation
-from textcls.evaluation.label_set_metrics import LabelSetLabelReport
+from textcls.evaluation.label_set_metrics import LabelSetLabelReport, LabelSetReport
 from textcls.evaluation.metrics import ClassificationReport, LabelReport, ReliabilityBin
 
 if TYPE_CHECKING:
@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 # Of more labels the confusions are a list instead of a matrix, and the labels those of the lowest F1.
 MATRIX: Final = 20
 LISTED: Final = 30
+# A mark at 0 or 1 is drawn whole.
+_SHARES: Final = (-0.02, 1.02)
 
 
 def plot_evaluation(evaluation: Evaluation | LabelSetEvaluation) -> "dict[str, Figure]":
     """Return plots of an evaluation, by their names: `confusions`, `calibration` and `labels`.
 
-    They are Matplotlib figures: `plot_evaluation(found)["confusions"].savefig("confusions.svg")`. Where nothing is
-    confused there is no plot of it beyond a matrix.
+    They are Matplotlib figures: `plot_evaluation(found)["confusions"].savefig("confusions.svg")`. Of several labels per
+    text, and beyond a matrix, the confusions are the most frequent pairs.
 
     Args:
         evaluation: what `textcls.evaluate` returns.
@@ -34,21 +36,24 @@ def plot_evaluation(evaluation: Evaluation | LabelSetEvaluation) -> "dict[str, F
     """
     report = evaluation.report
     with styled():
-        found = {"calibration": _calibration(report.reliability), "labels": _labels(report.labels)}
-        if isinstance(report, ClassificationReport):
-            if len(report.labels) <= MATRIX:
-                return found | {"confusions": _matrix(report)}
-            confused, kind = report.confusions, ("right", "answered")
-        else:
-            confused, kind = report.mixed_up, ("has", "was assigned")
-        return found | ({"confusions": _confused(confused[:MATRIX], kind)} if confused else {})
+        return {
+            "confusions": _confusions(report),
+            "calibration": _calibration(report.reliability),
+            "labels": _labels(report.labels),
+        }
+
+
+def _confusions(report: ClassificationReport | LabelSetReport) -> "Figure":
+    if not isinstance(report, ClassificationReport):
+        return _pairs(report.mixed_up, "has \u2192 was assigned instead")
+    return _matrix(report) if len(report.labels) <= MATRIX else _pairs(report.confusions, "right \u2192 answered")
 
 
 def _matrix(report: ClassificationReport) -> "Figure":
     counts = np.array(report.confusion)
     share = counts / np.maximum(counts.sum(1, keepdims=True), 1)
-    names = [named(label.label) for label in report.labels]
-    side = 2.6 + 0.42 * len(names)
+    names = [row_name(label.label) for label in report.labels]
+    side = 2.6 + 0.42 * len(names) + room_for(names)
     figure, axes = axes_of(side, side)
     axes.imshow(share, cmap="Blues", vmin=0, vmax=1)
     for row, column in zip(*counts.nonzero(), strict=True):
@@ -63,12 +68,18 @@ def _matrix(report: ClassificationReport) -> "Figure":
     return figure
 
 
-def _confused(pairs: Sequence[tuple[str, str, int]], kind: tuple[str, str]) -> "Figure":
-    figure, axes = axes_of(7.5, 1.2 + 0.26 * len(pairs))
-    bars = axes.barh(range(len(pairs)), [rows for _, _, rows in pairs], color=AGAINST, height=0.7)
+def _pairs(pairs: Sequence[tuple[str, str, int]], kind: str) -> "Figure":
+    """List the most frequent pairs of labels of which one is answered in the place of the other."""
+    shown = pairs[:MATRIX]
+    names = [f"{row_name(first)} \u2192 {row_name(second)}" for first, second, _ in shown]
+    figure, axes = axes_of(4.5 + room_for(names), 1.2 + 0.26 * len(shown))
+    bars = axes.barh(range(len(shown)), [rows for _, _, rows in shown], color=AGAINST, height=0.7)
     axes.bar_label(bars, padding=3, fontsize="small")
-    name_rows(axes, [f"{named(first)} \u2192 {named(second)}" for first, second, _ in pairs])
-    axes.set(xlabel="rows", title=f"Most frequent confusions: {kind[0]} \u2192 {kind[1]}")
+    name_rows(axes, names)
+    axes.margins(x=0.1)
+    axes.locator_params("x", integer=True)
+    title = f"Most frequent confusions: {kind}" if shown else "No label is answered in the place of another"
+    axes.set(xlabel="rows", title=title)
     return figure
 
 
@@ -83,21 +94,22 @@ def _calibration(bins: Sequence[ReliabilityBin]) -> "Figure":
         [max(0.0, share.high - share.value) for share in shares],
     ]
     axes.errorbar(places, values, yerr=whiskers, fmt="o-", color=FOR, linewidth=1, capsize=2, markersize=4)
-    axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="probability", ylabel="of these right", title="Calibration")
+    axes.set(xlim=_SHARES, ylim=_SHARES, xlabel="probability", ylabel="of these right", title="Calibration")
     axes.set_aspect("equal")
     return figure
 
 
 def _labels(labels: Sequence[LabelReport | LabelSetLabelReport]) -> "Figure":
     listed = sorted((label for label in labels if label.rows), key=lambda label: label.f1)[:LISTED]
-    figure, axes = axes_of(6.5, 1.3 + 0.26 * len(listed))
+    names = [f"{row_name(one.label)} ({one.rows:,})" for one in listed]
+    figure, axes = axes_of(4.5 + room_for(names), 1.3 + 0.26 * len(listed))
     marks = (("precision", AGAINST, "<"), ("recall", NEUTRAL, ">"), ("f1", FOR, "o"))
     for measure, colour, mark in marks:
         name = "F1" if measure == "f1" else measure
         axes.plot([getattr(one, measure) for one in listed], range(len(listed)), mark, color=colour, label=name)
-    name_rows(axes, [f"{named(one.label)} ({one.rows:,})" for one in listed])
+    name_rows(axes, names)
     axes.grid(axis="y", color=NEUTRAL, alpha=0.25)
-    lowest = f"The {len(listed)} labels of the lowest F1" if len(listed) < len(labels) else "Labels by F1"
-    axes.set(xlim=(-0.02, 1.02), title=f"{lowest} (rows)")
+    lowest = f"The {LISTED} labels of the lowest F1" if len(listed) == LISTED else "Labels by F1"
+    axes.set(xlim=_SHARES, title=f"{lowest} (rows)")
     figure.legend(loc="outside lower center", ncols=len(marks), frameon=False)
     return figure

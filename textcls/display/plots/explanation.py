@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING, Final
 
-from textcls.display.plots.figures import AGAINST, FOR, NEUTRAL, axes_of, name_rows, styled
-from textcls.display.text import named, percent, short, signed
+from textcls.display.plots.figures import AGAINST, FOR, NEUTRAL, axes_of, fitted, name_rows, room_for, row_name, styled
+from textcls.display.text import percent, signed
 from textcls.display.token_table import TokenRow, TokenTable, token_table
+from textcls.errors import ConfigError
 from textcls.model.explanation import Explanation
 
 if TYPE_CHECKING:
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
     from textcls.model.explanation import Attribution
 
 SHOWN_TOKENS: Final = 12
-# Characters of the text in the title.
-_TEXT: Final = 90
+# How wide the text in the title may be, in characters.
+_TEXT: Final = 72
 
 
 def plot_explanation(
@@ -36,6 +37,8 @@ def plot_explanation(
         MissingExtraError: Matplotlib is not installed.
         ConfigError: there is no such label, both are the same, or `top` is negative.
     """
+    if top < 0:
+        raise ConfigError(f"top must be 0 or more, not {top}.")
     return plot_attribution(explanation, explanation.attribution(label, against), top)
 
 
@@ -43,8 +46,9 @@ def plot_attribution(explanation: Explanation, attribution: "Attribution", top: 
     """Return the plot of an attribution; the arguments are those of `plot_explanation`."""
     table = token_table(explanation, attribution, sorted(attribution.strongest(top).tolist()))
     names, values = _bars(table)
+    names.append("logit" if attribution.against is None else "difference")
     with styled():
-        figure, axes = axes_of(7.5, 1.6 + 0.3 * (len(values) + 1))
+        figure, axes = axes_of(5.5 + room_for(names), 1.6 + 0.3 * len(names))
         place = 0.0
         for row, value in enumerate(values):
             colour = (FOR if value > 0 else AGAINST) if row else NEUTRAL
@@ -55,14 +59,21 @@ def plot_attribution(explanation: Explanation, attribution: "Attribution", top: 
         axes.barh(len(values), table.total[0], height=0.7, color=NEUTRAL)
         if table.models > 1:
             _whiskers(axes, table)
-        _write_values(axes, [*values, table.total[0]])
-        name_rows(axes, [*names, "logit"])
-        axes.axvline(0, color=NEUTRAL, linewidth=0.8)
-        probability = percent(float(explanation.probability_values[explanation.labels.index(attribution.label)]))
-        rest = "" if attribution.against is None else f" and not {named(attribution.against)}"
-        axes.set_title(f"{named(attribution.label)}{rest}, {probability}\n{short(explanation.text, _TEXT)}")
-        axes.set_xlabel(f"{attribution.kind} in logits")
+        _write_values(axes, table, values)
+        name_rows(axes, names)
+        axes.axvline(0, color=NEUTRAL, linewidth=0.8, zorder=0)
+        axes.set_title(f"{_heading(explanation, attribution)}\n{fitted(explanation.text, _TEXT)}")
+        ranges = f", mean and 95% intervals of {table.models} models" if table.models > 1 else ""
+        axes.set_xlabel(f"{attribution.kind} in logits{ranges}")
     return figure
+
+
+def _heading(explanation: Explanation, attribution: "Attribution") -> str:
+    """Return what is explained: a label and its probability, or two labels held against each other."""
+    if attribution.against is not None:
+        return f"{row_name(attribution.label)} and not {row_name(attribution.against)}"
+    probability = explanation.probability_values[explanation.labels.index(attribution.label)]
+    return f"{row_name(attribution.label)}, {percent(float(probability))}"
 
 
 def _bars(table: TokenTable) -> tuple[list[str], list[float]]:
@@ -77,7 +88,7 @@ def _bars(table: TokenTable) -> tuple[list[str], list[float]]:
 
 
 def _name(row: TokenRow) -> str:
-    return row.name if row.known else f"{row.name} (unknown)"
+    return row_name(row.name) if row.known else f"{row_name(row.name)} (unknown)"
 
 
 def _whiskers(axes: "Axes", table: TokenTable) -> None:
@@ -88,14 +99,18 @@ def _whiskers(axes: "Axes", table: TokenTable) -> None:
         place += row.value
 
 
-def _write_values(axes: "Axes", values: list[float]) -> None:
-    """Write each value behind the end of its bar that lies to the right."""
+def _write_values(axes: "Axes", table: TokenTable, values: list[float]) -> None:
+    """Write each value to the right of its bar and of its whisker; that of the last bar, too."""
     place = 0.0
-    for row, value in enumerate(values):
-        start = 0.0 if row == len(values) - 1 else place
-        end = max(start, start + value)
-        axes.annotate(signed(value, 2), (end, row), (4, 0), textcoords="offset points", va="center", fontsize="small")
+    highs = [table.bias[0], *(row.high for row in table.rows), *values[1 + len(table.rows) :]]
+    for row, (value, high) in enumerate(zip(values, highs, strict=True)):
+        _write_value(axes, row, place + max(0.0, value, high), value)
         place += value
+    _write_value(axes, len(values), max(0.0, table.total[0]), table.total[0])
     # Bars else end where the plot does, and numbers behind them beyond it.
     axes.use_sticky_edges = False
     axes.margins(x=0.1)
+
+
+def _write_value(axes: "Axes", row: int, end: float, value: float) -> None:
+    axes.annotate(signed(value, 2), (end, row), (4, 0), textcoords="offset points", va="center", fontsize="small")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from textcls._util import optional_dependencies
-from textcls.display.text import named
+from textcls.display.text import named, one_line
 from textcls.errors import ConfigError, SurroundingsError
 
 if TYPE_CHECKING:
@@ -41,6 +41,9 @@ _STYLE: Final[dict[Any, Any]] = {
     "savefig.dpi": 200,
 }
 _MISSING: Final = re.compile(r"Glyph (\d+)")
+# How wide a name may be, in characters, and how many inches one takes.
+LONGEST_NAME: Final = 32
+_CHARACTER: Final = 0.08
 
 
 def require(what: str) -> None:
@@ -83,9 +86,29 @@ def axes_of(width: float, height: float) -> tuple["Figure", "Axes"]:
     return figure, figure.add_subplot()
 
 
+def fitted(text: str, width: int = LONGEST_NAME) -> str:
+    """Return the beginning of a text on one line, as wide as so many Latin characters; an ellipsis is for the rest."""
+    from rich.cells import cell_len, chop_cells
+
+    shown = one_line(text)
+    return shown if cell_len(shown) <= width else chop_cells(shown, width - 1)[0].rstrip() + "\u2026"
+
+
+def row_name(text: str) -> str:
+    """Return a token or label as a plot names it, which has less room than a table."""
+    return fitted(named(text))
+
+
+def room_for(names: Sequence[str]) -> float:
+    """Return the inches beside a plot that names need."""
+    from rich.cells import cell_len
+
+    return _CHARACTER * max(map(cell_len, names), default=0)
+
+
 def name_rows(axes: "Axes", names: Sequence[str]) -> None:
     """Name the rows of a plot, the first at the top."""
-    axes.set_yticks(range(len(names)), [named(name) for name in names])
+    axes.set_yticks(range(len(names)), names)
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(max(len(names), 1) - 0.5, -0.5)
 
