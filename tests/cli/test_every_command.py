@@ -96,7 +96,8 @@ def test_standard_input_without_rows_is_reported_by_its_name(model_path: Path, c
     result = CliRunner().invoke(main, arguments, input="text,label\n")
     assert (result.exit_code, result.stderr) == (3, "Error: standard input has no rows.\n")
     result = CliRunner().invoke(main, [*arguments, "--on-error", "skip"], input="text,label\na,\n")
-    assert (result.exit_code, result.stderr) == (3, "Error: standard input has no rows that can be used.\n")
+    reason = "standard input, line 2: the label in column 'label' is empty"
+    assert (result.exit_code, result.stderr) == (3, f"Error: standard input has no rows that can be used: {reason}.\n")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

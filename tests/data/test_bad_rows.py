@@ -28,5 +28,5 @@ def test_nothing_is_said_of_skipped_rows_if_there_are_none(write: Write) -> None
 
 
 def test_a_file_of_which_no_row_can_be_used_is_refused(write: Write) -> None:
-    with pytest.raises(InputError, match=r"a\.csv has no rows that can be used\."):
+    with pytest.raises(InputError, match=r"a\.csv has no rows that can be used: .*line 2: the label .* is empty\.$"):
         read_labelled(write("a.csv", "text,label\na,\n"), bad=BadRows(skip=True))

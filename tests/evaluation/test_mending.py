@@ -66,7 +66,7 @@ def test_a_row_that_cannot_be_used_ends_the_work_unless_it_may_be_skipped_which_
     assert "line 13: 4 fields" in fail(3, "check", messy, "--write", clean)
     assert not clean.exists()
     result = run("check", messy, "--write", clean, "--on-error", "skip")
-    assert "Skipped 2 rows that cannot be used" in result.stderr
+    assert "! 2 rows cannot be used: " in result.stdout
     assert "1 row without a text left out." in result.stdout
 
 
@@ -108,7 +108,11 @@ def test_check_counts_rows_that_cannot_be_used_and_goes_on_unless_they_would_be_
     found = run("check", data)
     assert found.exit_code == 0
     assert found.stdout.startswith("2 rows, 2 labels")
-    assert "Skipped 2 rows that cannot be used" in found.stderr
+    assert "! 2 rows cannot be used: " in found.stdout
+    assert "No problems found." not in found.stdout
+    (finding, *_) = json.loads(succeed("check", data, "--json"))["findings"]
+    assert (finding["kind"], finding["count"]) == ("unusable", 2)
+    assert "line 3: the label in column 'label' is empty; " in finding["message"]
     for stops in (("--on-error", "fail"), ("--write", tmp_path / "clean.csv")):
         assert "line 3: the label in column 'label' is empty" in fail(3, "check", data, *stops)
     assert not (tmp_path / "clean.csv").exists()

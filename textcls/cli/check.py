@@ -105,7 +105,7 @@ def check(
     With --labels, models that have not seen a row judge its label as well: rows whose label they doubt are listed with
     the label they would give, and the words behind it. These are suggestions: look at each.
 
-    Rows that cannot be used are counted, and the first of them reported; --on-error fail ends at the first.
+    Rows that cannot be used are a finding, with the first of them; --on-error fail ends at the first.
 
     With --write, the rows are written to another file without what everybody would mend. Rows that cannot be used then
     end the work, unless --on-error skip leaves them out.
@@ -127,8 +127,7 @@ def check(
     with reading.table_of_targets(data, text_columns, label_column, targets) as table, validation as valid_table:
         valid_rows = None if valid_table is None else valid_table.rows
         rows = _keeping(table.rows, kept) if audits or mended_table is not None else table.rows
-        report = check_rows(rows, valid_rows, expected=table.label_columns)
-    reading.say_skipped()
+        report = check_rows(rows, valid_rows, expected=table.label_columns, bad=reading.bad)
     mended = None if mended_table is None else _mended(kept, table, kinds)
     audit = None
     if audit_rows is not None:

@@ -406,4 +406,5 @@ def no_rows(paths: Sequence[Readable], bad: BadRows | None) -> InputError:
     """Return what is wrong with the files at `paths` if no row came of them; `bad` are those that were left out."""
     names = " and ".join(map(name_of, paths))
     have = "has" if len(paths) == 1 else "have"
-    return InputError(f"{names} {have} no rows{' that can be used' if bad is not None and bad.count else ''}.")
+    unusable = f" that can be used: {bad.reasons()}" if bad is not None and bad.count else ""
+    return InputError(f"{names} {have} no rows{unusable}.")

@@ -123,6 +123,9 @@ class BadRows:
         """Return what was skipped, in one line; None if nothing was."""
         if not self.count:
             return None
+        return f"Skipped {self.count:,} row{'s' * (self.count > 1)} that cannot be used: {self.reasons()}."
+
+    def reasons(self) -> str:
+        """Return where the first bad rows are and why they are none, and how many there are besides."""
         first = "; ".join(f"{bad.where}: {bad.why.partition(';')[0]}" for bad in self.shown)
-        others = "" if self.count == len(self.shown) else f"; and {self.count - len(self.shown):,} more"
-        return f"Skipped {self.count:,} row{'s' * (self.count > 1)} that cannot be used: {first}{others}."
+        return first if self.count == len(self.shown) else f"{first}; and {self.count - len(self.shown):,} more"

@@ -19,6 +19,10 @@ from textcls.evaluation.reporting.set_errors import LabelErrorGroup
 from textcls.evaluation.reporting.slices import LEAST_ROWS, LENGTH, SCRIPT, UNKNOWN, Slice
 from textcls.evaluation.unknown_labels import names_of, never_assigned_sentence, unknown_labels_sentence
 
+LEARNED: Final = (
+    "These are the rows that the model has learned from: it answers them better than new ones. Evaluate it on others; "
+    "`textcls inspect` says how it did on held-out rows."
+)
 # So many mixed-up pairs and weak kinds of rows stand in the summary.
 SHOWN: Final = 3
 # So many pairs of labels that were taken for each other stand on a page.
@@ -123,7 +127,7 @@ def summary_lines(found: ModelReport) -> list[str]:
         raise TypeError(f"no sentences tell of a {type(found).__name__}")
     lines += [weak_line(one) for one in found.weak_slices[:SHOWN]] or [no_weak_line(found)]
     lines.append(_shortcuts(found))
-    return [line for line in lines if line]
+    return [line for line in [LEARNED * found.learned, *lines] if line]
 
 
 # One label a text

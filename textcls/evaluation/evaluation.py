@@ -33,7 +33,7 @@ class Evaluation:
         target_precision: what the threshold was chosen to reach on these rows; None if it was given.
         reached: whether it does; where no threshold does, the one of the highest precision was chosen.
         paths: where the labels are paths of a tree, how good the answers are by level; None where that was not asked.
-        learned: whether these are the very rows that the model has learned from, on which it is better than on others.
+        learned: whether these are the very rows of the training, in its order; a model is better on them than on others.
     """
 
     report: ClassificationReport
@@ -159,7 +159,7 @@ def _evaluate_labels(
     unknown = unknown_labels(right, names, len(right))
     number = {name: i for i, name in enumerate([*names, *unknown])}
     labels = np.array([number[label] for label in right], np.int64)
-    learned = rows_hash.hexdigest() == classifier.info.training.get("data_sha256")
+    learned = rows_hash.learned_by(classifier.info.training)
     found = Evaluation(metrics.report(probabilities, labels, names, unknown), unknown, learned=learned)
     confidence, is_right = probabilities.max(1), probabilities.argmax(1) == labels
     threshold = classifier.info.threshold if threshold is None else threshold

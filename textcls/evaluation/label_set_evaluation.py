@@ -50,7 +50,7 @@ class LabelSetEvaluation:
         few: labels that under `FEW_ROWS` rows have: their thresholds rest on their probabilities as well.
         unreached: labels of which no threshold reaches the goal: they are assigned from that probability on which
             promises it.
-        learned: whether these are the very rows that the model has learned from, on which it is better than on others.
+        learned: whether these are the very rows of the training, in its order; a model is better on them than on others.
     """
 
     report: LabelSetReport
@@ -98,7 +98,7 @@ def evaluate(
     rows_hash = RowsHash()
     sets = ((text, label_set(labels, i)) for i, (text, labels) in enumerate(pairs(rows)))
     probabilities, found = answers(classifier, rows_hash.over(sets))
-    learned = rows_hash.hexdigest() == classifier.info.training.get("data_sha256")
+    learned = rows_hash.learned_by(classifier.info.training)
     names = classifier.labels
     gold, unknown = indicators(list(map(present, found)), names)
     chosen = None

@@ -3,8 +3,8 @@
 import hashlib
 import json
 import struct
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from textcls.model.label_sets import LabelSet
 
@@ -30,6 +30,10 @@ class RowsHash:
         """Take in the weights of the rows, where not all count alike."""
         for weight in weights:
             self._digest.update(struct.pack(">d", weight))
+
+    def learned_by(self, training: Mapping[str, Any]) -> bool:
+        """Whether a training of this description was of these very rows, in this order, all counting alike."""
+        return self.hexdigest() == training.get("data_sha256")
 
     def hexdigest(self) -> str:
         """Return the hash of all that was taken in."""

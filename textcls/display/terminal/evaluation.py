@@ -7,6 +7,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
+from textcls.display.report_lines import LEARNED
 from textcls.display.terminal.worst_labels import worst
 from textcls.display.text import one_line, percent, plural, top_k_sentence
 from textcls.evaluation.evaluation import Evaluation
@@ -16,10 +17,6 @@ from textcls.evaluation.selective_prediction import CONFIDENCE, OperatingPoint
 from textcls.evaluation.unknown_labels import unknown_labels_sentence
 
 WORST_CONFUSIONS: Final = 10
-LEARNED: Final = (
-    "These are the rows that the model has learned from: it answers them better than new ones. Evaluate it on others; "
-    "`textcls inspect` says how it did on held-out rows."
-)
 
 
 def evaluation_report(evaluation: Evaluation, width: int) -> Iterator[Table | Text]:

@@ -6,7 +6,7 @@ from typing import Final
 from rich.table import Table
 from rich.text import Text
 
-from textcls.display.terminal.evaluation import LEARNED
+from textcls.display.report_lines import LEARNED
 from textcls.display.terminal.worst_labels import worst
 from textcls.display.text import one_line, percent, plural
 from textcls.evaluation.label_set_evaluation import LabelSetEvaluation, few_rows_sentence

@@ -5,6 +5,7 @@ from typing import Final
 
 import numpy as np
 
+from textcls.data.rows import BadRows
 from textcls.evaluation.data_quality import duplicates, label_findings
 from textcls.evaluation.data_quality.finding import Finding, first_of, places, plural
 from textcls.evaluation.data_quality.survey import Survey
@@ -17,8 +18,8 @@ FEW: Final = 10
 MARKUP: Final = 0.01
 
 
-def find(survey: Survey, valid: Survey | None = None) -> list[Finding]:
-    """Return what may be wrong with the rows of `survey`, and with those of `valid` beside them."""
+def find(survey: Survey, valid: Survey | None = None, bad: BadRows | None = None) -> list[Finding]:
+    """Return what may be wrong with the rows of `survey`, with those of `valid` beside them, and with `bad` ones."""
     joint = list(label_findings.several_in_a_cell(survey))
     # Of names that are several labels in one, the numbers say nothing of the labels.
     numbers = () if joint else (_many_labels, label_findings.rare, label_findings.unbalanced)
@@ -36,8 +37,15 @@ def find(survey: Survey, valid: Survey | None = None) -> list[Finding]:
         label_findings.together,
         label_findings.weights,
     )
-    found = [*joint, *(finding for check in checks for finding in check(survey))]
+    unusable = () if bad is None else _unusable(bad)
+    found = [*unusable, *joint, *(finding for check in checks for finding in check(survey))]
     return [*found, *_beside(survey, valid)] if valid is not None else found
+
+
+def _unusable(bad: BadRows) -> Iterator[Finding]:
+    if bad.count:
+        message = f"{plural(bad.count, 'row', 'rows')} cannot be used: {bad.reasons()}."
+        yield Finding("unusable", message, bad.count)
 
 
 def _suspicious_columns(survey: Survey) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from textcls.data.labelled import LabelledRow
+from textcls.data.rows import BadRows
 from textcls.data.targets import Target
 from textcls.evaluation.data_quality import duplicates, scripts
 from textcls.evaluation.data_quality.finding import Finding
@@ -61,6 +62,7 @@ def check(
     valid: Iterable[LabelledRow[Target]] | None = None,
     *,
     expected: Sequence[str] = (),
+    bad: BadRows | None = None,
 ) -> DataQualityReport:
     """Return what labelled `rows` are like, and what may be wrong with them and with validation rows beside them.
 
@@ -68,19 +70,20 @@ def check(
         rows: the rows.
         valid: the validation rows.
         expected: labels that rows should have, as those with a column of their own.
+        bad: where rows are taken note of that cannot be used, while the others are read.
     """
     survey = Survey(labels=Counter(dict.fromkeys(expected, 0))).extend(rows)
-    return report(survey, None if valid is None else Survey().extend(valid))
+    return report(survey, None if valid is None else Survey().extend(valid), bad)
 
 
-def report(survey: Survey, valid: Survey | None = None) -> DataQualityReport:
-    """Return all that is known of `survey`, and what `valid` shares with it."""
+def report(survey: Survey, valid: Survey | None = None, bad: BadRows | None = None) -> DataQualityReport:
+    """Return all that is known of `survey`, what `valid` shares with it, and which rows are `bad`."""
     tokens = np.quantile(survey.tokens, QUANTILES, method="nearest").tolist() if survey.rows else [0] * len(QUANTILES)
     return DataQualityReport(
         rows=survey.rows,
         labels=dict(survey.labels.most_common()),
         tokens=dict(zip(QUANTILES, map(int, tokens), strict=True)),
         scripts=scripts.shares(survey.characters),
-        findings=find(survey, valid),
+        findings=find(survey, valid, bad),
         without_label=survey.without if survey.several else None,
     )

@@ -1,6 +1,7 @@
 """Texts and their labels in, a report on a model out: what `textcls report` calls, and `textcls.report` is."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, overload
 
 from textcls.errors import ConfigError, InputError
@@ -14,6 +15,7 @@ from textcls.evaluation.reporting.model_report import ModelFile, ModelReport
 from textcls.evaluation.reporting.one_label import OneLabelModelReport, one_label_report
 from textcls.evaluation.reporting.set_answers import SetAnswers
 from textcls.model.classifier import Classifier
+from textcls.model.rows_hash import RowsHash
 
 
 # A str is itself a collection of str; the first signature that fits is the one that counts.
@@ -66,15 +68,18 @@ def report(
             f"columns is a {type(columns).__name__}: pass a mapping from names to values, such as "
             "table[names].to_dict('list')."
         )
-    model = ModelFile.of(classifier)
+    model, rows_hash = ModelFile.of(classifier), RowsHash()
     if classifier.info.several:
         require_no_costs(costs)
         kept = SetAnswers(classifier.labels)
-        sets = ((text, present(label_set(labels, i))) for i, (text, labels) in enumerate(rows))
+        whole = ((text, label_set(labels, i)) for i, (text, labels) in enumerate(rows))
+        sets = ((text, present(labels)) for text, labels in rows_hash.over(whole))
         of_sets = _checked(answered(classifier, sets, lambda explanation, _: kept.add(explanation)), columns)
-        return label_set_report(classifier, model, of_sets, kept, columns or {})
-    of_labels = _checked(answered(classifier, with_one_label(rows), Answer.of), columns)
-    return one_label_report(model, of_labels, columns or {}, USUAL_COSTS if costs is None else costs)
+        found: ModelReport = label_set_report(classifier, model, of_sets, kept, columns or {})
+    else:
+        of_labels = _checked(answered(classifier, rows_hash.over(with_one_label(rows)), Answer.of), columns)
+        found = one_label_report(model, of_labels, columns or {}, USUAL_COSTS if costs is None else costs)
+    return replace(found, learned=rows_hash.learned_by(classifier.info.training))
 
 
 def require_no_costs(costs: object) -> None:

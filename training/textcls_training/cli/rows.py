@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from textcls.cli.reading import Reading
-from textcls.data import Bad, LabelledSets, LabelSet, TargetOptions, read_label_sets, read_labelled
+from textcls.data import Bad, LabelledSets, LabelSet, TargetOptions, no_rows, read_label_sets, read_labelled
 from textcls.data.memory import Readable
 from textcls.data.renaming import Renaming
 from textcls.data.text_store import TextStore
@@ -66,7 +66,7 @@ def read_valid(
             why = f"validation rows have the label {unknown!r}, which no training row has; add examples or correct it"
             reading.bad.add(Bad(found.places[i], why))
     if not used:
-        raise InputError(f"{path} has no rows that can be used.")
+        raise no_rows([path], reading.bad)
     return found.only(used)
 
 
