@@ -273,7 +273,7 @@ def test_evaluating_the_rows_of_the_training_says_that_these_are_no_others(
     assert "rows that the model has learned from" in succeed("evaluate", path, path.with_name("tickets.csv"))
     assert json.loads(succeed("evaluate", path, path.with_name("tickets.csv"), "--json"))["learned"] is True
     page = ("--output", tmp_path / "report.html")
-    assert "rows that the model has learned from" in succeed("report", path, path.with_name("tickets.csv"), *page)
+    succeed("report", path, path.with_name("tickets.csv"), *page)
     assert "rows that the model has learned from" in (tmp_path / "report.html").read_text(encoding="utf-8")
     for others in (rows[:-1], [*rows, rows[0]], [*rows[:-1], (rows[-1][0] + "!", rows[-1][1])]):
         data = write_rows(tmp_path / "others.csv", [("text", "label"), *others])
@@ -289,6 +289,7 @@ def test_evaluating_the_rows_of_several_labels_says_so_as_well(tmp_path: Path) -
     )
     assert "rows that the model has learned from" in succeed("evaluate", tmp_path / "m.onnx", data)
     page = ("--output", tmp_path / "report.html")
-    assert "rows that the model has learned from" in succeed("report", tmp_path / "m.onnx", data, *page)
+    succeed("report", tmp_path / "m.onnx", data, *page)
+    assert "rows that the model has learned from" in (tmp_path / "report.html").read_text(encoding="utf-8")
     write_rows(data, [("text", "label"), *rows[:-1]])
     assert "rows that the model has learned from" not in succeed("evaluate", tmp_path / "m.onnx", data)

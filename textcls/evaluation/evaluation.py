@@ -33,7 +33,7 @@ class Evaluation:
         target_precision: what the threshold was chosen to reach on these rows; None if it was given.
         reached: whether it does; where no threshold does, the one of the highest precision was chosen.
         paths: where the labels are paths of a tree, how good the answers are by level; None where that was not asked.
-        learned: whether these are the very rows of the training, in its order; a model is better on them than on others.
+        learned: whether these are the rows of the training, in their order; a model answers them better than others.
     """
 
     report: ClassificationReport

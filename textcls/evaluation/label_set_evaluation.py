@@ -50,7 +50,7 @@ class LabelSetEvaluation:
         few: labels that under `FEW_ROWS` rows have: their thresholds rest on their probabilities as well.
         unreached: labels of which no threshold reaches the goal: they are assigned from that probability on which
             promises it.
-        learned: whether these are the very rows of the training, in its order; a model is better on them than on others.
+        learned: whether these are the rows of the training, in their order; a model answers them better than others.
     """
 
     report: LabelSetReport

@@ -55,7 +55,7 @@ class ModelReport(ABC):
         label_f1: F1 of each label of `scores`.
         slices: kinds of rows, with the accuracy on each.
         evidence: what the model goes by over these rows, and shortcuts.
-        learned: whether these are the very rows of the training, in its order; a model is better on them than on others.
+        learned: whether these are the rows of the training, in their order; a model answers them better than others.
     """
 
     model: ModelFile
