@@ -6,7 +6,7 @@ import json
 import lzma
 import zipfile
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ import pytest
 from backports import zstd
 
 from tests.data.tables import CSV, JSONL, TSV, TWO, Write, copied, feed, notes_of, parquet, refusal, rows_of
+from textcls.data import writing
+from textcls.data.rows import Row
 
 Rows = list[dict[str, Any]]
 HEADER = ["text", "label"]
@@ -161,10 +163,11 @@ def test_a_sheet_is_chosen_by_its_name_and_the_first_is_told(write: Write) -> No
 
 def test_numbers_times_and_truth_values_of_a_sheet_come_back_into_a_sheet(write: Write, tmp_path: Path) -> None:
     when = datetime(2026, 1, 31, 12, 30)
-    path = write("a.xlsx", xlsx(["text", "n", "at", "ok"], ["=SUM(A1)" * 0 + "a", 1.5, when, True]))
+    took = timedelta(hours=1, minutes=30)
+    path = write("a.xlsx", xlsx(["text", "n", "at", "ok", "took"], ["a", 1.5, when, True, took]))
     copied(path, tmp_path / "b.xlsx")
     sheet = openpyxl.load_workbook(tmp_path / "b.xlsx").worksheets[0]
-    assert [cell.value for cell in sheet[2]] == ["a", 1.5, when, True, "yes"]
+    assert [cell.value for cell in sheet[2]] == ["a", 1.5, when, True, took, "yes"]
 
 
 def test_columns_of_a_sheet_are_wide_enough_to_be_read_and_their_names_stay_in_sight(
@@ -176,6 +179,13 @@ def test_columns_of_a_sheet_are_wide_enough_to_be_read_and_their_names_stay_in_s
         assert sheet.column_dimensions["A"].width == width
         assert sheet.freeze_panes == "A2"
         assert sheet["A1"].value == "text"
+
+
+def test_a_column_of_answers_is_as_wide_as_these(tmp_path: Path) -> None:
+    with writing.open_writer(tmp_path / "a.xlsx", "xlsx", ["text"], ["label"], None) as writer:
+        writer.write([Row(1, {"text": "a"})], [{"label": "a label of some length"}])
+    sheet = openpyxl.load_workbook(tmp_path / "a.xlsx").worksheets[0]
+    assert sheet.column_dimensions["B"].width == len("a label of some length") + 2
 
 
 def test_nothing_that_is_written_to_a_sheet_becomes_a_formula(write: Write, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from itertools import chain, zip_longest
 from typing import IO, Any, Final
 
@@ -219,7 +220,7 @@ class Writer:
             InputError: a value does not fit into a cell, or there are more rows than a sheet has.
         """
         if not self.rows:
-            self._begin(rows[:_MEASURED])
+            self._begin([{**row.fields, **answer} for row, answer in zip(rows[:_MEASURED], answers, strict=False)])
         for row, answer in zip(rows, answers, strict=True):
             require_known(row, self.columns)
             try:
@@ -228,11 +229,11 @@ class Writer:
                 raise plain.no_text(row) from error
             self._append(row.where, [*values, *(_value(answer[name]) for name in self.added)])
 
-    def _begin(self, first: Sequence[Row]) -> None:
+    def _begin(self, first: Sequence[Mapping[str, Any]]) -> None:
         """Write the names of the columns; of a sheet that is written row by row, widths come before all rows."""
         columns = [*self.columns, *self.added]
         for number, name in enumerate(columns, 1):
-            widest = max([len(name), *(len(str(row.fields.get(name) or "")) for row in first)])
+            widest = max([len(name), *(len(str(row.get(name) or "")) for row in first)])
             letter = _openpyxl().utils.get_column_letter(number)
             self.sheet.column_dimensions[letter].width = min(widest + 2, _MOST_WIDTH)
         self.sheet.freeze_panes = "A2"
@@ -272,4 +273,8 @@ def _value(value: object) -> object:
     value = getattr(value, "value", value) if isinstance(value, Cell) else value
     if value is None or type(value) in (int, float, bool, str) or isinstance(value, str):
         return value
-    return value if hasattr(value, "isoformat") and not hasattr(value, "as_py") else cell(value)
+    return (
+        value
+        if isinstance(value, timedelta) or (hasattr(value, "isoformat") and not hasattr(value, "as_py"))
+        else cell(value)
+    )
