@@ -5,7 +5,7 @@ import io
 from rich.console import Console
 from rich.progress import MofNCompleteColumn
 
-from textcls.display.terminal.progress import ProgressLines, progress_on
+from textcls.display.terminal.progress import ProgressLines, counted, progress_on
 
 
 def test_elsewhere_than_in_a_terminal_each_phase_is_a_line() -> None:
@@ -43,3 +43,11 @@ def test_a_note_before_the_first_phase_is_a_line_of_its_own() -> None:
         with progress_on(Console(file=printed, force_terminal=terminal, width=100), "rows") as progress:
             progress.note("loops are compiled")
         assert "loops are compiled" in printed.getvalue()
+
+
+def test_rows_are_counted_in_a_terminal_and_come_in_silence_elsewhere() -> None:
+    for terminal in (False, True):
+        printed = io.StringIO()
+        rows = counted(range(1_234), Console(file=printed, force_terminal=terminal, width=100))
+        assert list(rows) == list(range(1_234))
+        assert ("1,200 rows" in printed.getvalue()) == terminal

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -28,11 +29,14 @@ from textcls.data.columns import DEFAULT_LABEL_COLUMN, DEFAULT_TEXT_COLUMNS
 from textcls.data.known_labels import label_sets_if_known
 from textcls.data.memory import Readable
 from textcls.data.tables import Table, TextRow
+from textcls.display.terminal.console import stderr_console
+from textcls.display.terminal.progress import counted
 from textcls.display.text import visible
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation.label_set_evaluation import present
 from textcls.model.artifact import LABELS_WRITTEN, ModelInfo
 
+T = TypeVar("T")
 T_co = TypeVar("T_co", bound=Target, covariant=True)
 ANY_TARGETS: Final = TargetOptions()
 # What to do of rows that have one label where a model gives several: where a command has these options, and where not.
@@ -148,8 +152,11 @@ class Reading:
         first = next(rows, None)
         if first is None:
             raise no_rows(paths, self.bad)
-        yield first
-        yield from rows
+        yield from self._counted(chain([first], rows))
+
+    def _counted(self, rows: Iterator[T]) -> Iterator[T]:
+        """Yield rows, and count them on a terminal."""
+        return counted(rows, stderr_console(quiet=self.quiet))
 
     @contextmanager
     def texts(
@@ -201,15 +208,15 @@ class Reading:
                 [path], text_columns, label_column, usual=usual, options=self.options, bad=self.bad
             ) as labelled:
                 self.say(labelled.notes)
-                yield ((row.text, row.label) for row in labelled.rows)
+                yield self._counted((row.text, row.label) for row in labelled.rows)
             return
         with self._texts_of_table(path, text_columns, training.text_columns) as (table, columns, texts):
             if training.several:
                 how = (training.label_column, written_labels(training), lambda note: self.say([note]))
                 sets = label_sets_if_known(table, texts, columns, *how)
-                yield ((text, None if labels is None else present(labels)) for text, labels in sets)
+                yield self._counted((text, None if labels is None else present(labels)) for text, labels in sets)
             else:
-                yield ((text, _label(row, training.label_column)) for text, row in texts)
+                yield self._counted((text, _label(row, training.label_column)) for text, row in texts)
 
     def say(self, notes: Sequence[str]) -> None:
         """Print `notes` to standard error, unless nobody wants them."""

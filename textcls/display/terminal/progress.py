@@ -1,17 +1,28 @@
 """How far a long task has come: a live bar in a terminal and below the cell of a notebook, plain lines elsewhere."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from html import escape
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 from rich.console import Console
-from rich.progress import BarColumn, ProgressColumn, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    ProgressColumn,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.progress import Progress as Bars
 
 # Seconds between two pictures of a notebook's bar, each of which is a message to the browser.
 _PICTURE_SECONDS: Final = 0.2
+# Rows that are counted at once: a single one takes less time than its count would.
+_COUNTED: Final = 100
+T = TypeVar("T")
 
 
 class Progress(Protocol):
@@ -143,3 +154,17 @@ def progress_on(
     shown = (TextColumn("{task.description}"), BarColumn(), *columns, *texts, TimeRemainingColumn())
     with Bars(*shown, console=console, transient=transient) as bars:
         yield ProgressBars(bars)
+
+
+def counted(rows: Iterable[T], console: Console) -> Iterator[T]:
+    """Yield rows, of which nobody knows how many there are, and count them on a terminal while they are worked on."""
+    if not console.is_terminal:
+        yield from rows
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.completed:,.0f} rows"), TimeElapsedColumn())
+    with Bars(*columns, console=console, transient=True) as bars:
+        task = bars.add_task("", total=None)
+        for number, row in enumerate(rows, 1):
+            yield row
+            if number % _COUNTED == 0:
+                bars.update(task, completed=number)
