@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls.explain.shortcuts.corpus import Corpus, Int64
+from textcls.explain.shortcuts.corpus import Corpus, Int64, distinct
 from textcls.explain.shortcuts.terms import FIXED, Term
 
 Float64 = NDArray[np.float64]
@@ -27,7 +27,7 @@ class Coherence:
     def __init__(self, corpus: Corpus) -> None:
         self.corpus, size, texts = corpus, len(corpus.words), len(corpus.texts)
         inner_T = corpus.word_T > 1
-        held = np.unique(corpus.text_T[inner_T] * size + corpus.word_T[inner_T])
+        held = distinct(corpus.text_T[inner_T] * size + corpus.word_T[inner_T])
         text_E, self.word_E = held // size, held % size
         rarity_V = np.log(texts / np.maximum(1, np.bincount(self.word_E, minlength=size)))
         weight_E = rarity_V[self.word_E]

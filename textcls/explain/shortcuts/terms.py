@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls.explain.shortcuts.corpus import END, START, Corpus, Int64
+from textcls.explain.shortcuts.corpus import END, START, Corpus, Int64, distinct
 
 Float64 = NDArray[np.float64]
 # A term has to stand in so many texts, which are such a share of those of its label; rarer ones matter little.
@@ -52,7 +52,7 @@ class Term:
 
     def rows(self, corpus: Corpus) -> Int64:
         """Return the numbers of the texts that hold it."""
-        return np.unique(corpus.text_T[self.first_O])
+        return distinct(corpus.text_T[self.first_O])
 
     def rows_of_label(self, corpus: Corpus) -> Int64:
         """Return the numbers of those that carry its label."""
@@ -139,7 +139,7 @@ class _Kind:
         start_K = np.concatenate([[0], np.cumsum(count_K)])
         term_O = np.repeat(np.arange(len(keys)), count_K)
         texts = max(1, len(corpus.texts))
-        held = np.unique(term_O * texts + corpus.text_T[place_O])
+        held = distinct(term_O * texts + corpus.text_T[place_O])
         term_H, row_H = held // texts, held % texts
         text_KC = np.zeros((len(keys), corpus.labels), np.int64)
         place, label = corpus.labels_of(row_H)
@@ -215,7 +215,7 @@ def _phrases(corpus: Corpus, first_O: Int64, length: int) -> Iterator[tuple[Int6
 
 def _checked(corpus: Corpus, first_O: Int64, length: int, tested: int) -> Term | None:
     """Return the term that stands there if it tells a label, and nearly always the same."""
-    rows = np.unique(corpus.text_T[first_O])
+    rows = distinct(corpus.text_T[first_O])
     count_C = np.bincount(corpus.labels_of(rows)[1], minlength=corpus.labels)
     label = int((count_C / len(rows) - corpus.priors).argmax())
     of_label = int(count_C[label])
