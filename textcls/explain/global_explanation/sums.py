@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls.explain.global_explanation.summary import TermAttribution
-from textcls.model.excerpts import Excerpt, excerpt
+from textcls.model.excerpts import AROUND, Excerpt, excerpt
 
 Float64 = NDArray[np.float64]
 
@@ -15,6 +15,10 @@ KEYS: Final = 200_000
 CELLS: Final = 4_000_000
 # Examples kept of each key, those in which it contributed most: among them one of what it contributes as a rule.
 EXAMPLES: Final = 3
+# The strength of an example that there is not, and where it stands.
+_NONE: Final = -1.0
+_NOWHERE: Final = ("", 0, 0)
+_Place = tuple[str, int, int]
 
 
 class Sums:
@@ -25,22 +29,33 @@ class Sums:
         self.number: dict[str, int] = {}
         self.evidence = np.zeros((64, labels))
         self.count = np.zeros(64, np.int64)
-        # How much an occurrence has to contribute to be kept as an example.
-        self.bar = np.full(64, -1.0)
-        self.examples: list[list[tuple[float, NDArray[np.float32], Excerpt]]] = []
+        # Of each example that is kept: how much it contributed to any label, to each, and where it stood, as text and
+        # the span in it. Objects in the place of these arrays and strings would keep the garbage collector busy.
+        self._strength = np.full((64, EXAMPLES), _NONE)
+        self._added = np.zeros((64, EXAMPLES, labels), np.float32)
+        self._places: list[list[_Place]] = [[] for _ in range(EXAMPLES)]
         self.dropped = 0
 
     def add(self, keys: Sequence[str], added: Float64, text: str, spans: Sequence[tuple[int, int]]) -> None:
         """Add the evidence [keys, labels] of one text's keys, which stand at `spans`."""
         if not keys:
             return
-        number = self.number
+        number, known = self.number, len(self.number)
         numbers = np.array([number.setdefault(key, len(number)) for key in keys])
         self._grow(len(number))
         np.add.at(self.evidence, numbers, added)
         np.add.at(self.count, numbers, 1)
         strength = np.abs(added).max(1)
-        for i in np.flatnonzero(strength > self.bar[numbers]).tolist():
+        # Most keys of a text stand there for the first time.
+        first = np.flatnonzero(np.diff(np.maximum.accumulate(numbers), prepend=known - 1) * (numbers >= known))
+        self._strength[known : len(number), 0] = strength[first]
+        self._added[known : len(number), 0] = added[first]
+        self._places[0] += [_place(text, *spans[i]) for i in first.tolist()]
+        for places in self._places[1:]:
+            places += [_NOWHERE] * len(first)
+        again = strength > self._strength[numbers].min(1)
+        again[first] = False
+        for i in np.flatnonzero(again).tolist():
             self._keep(int(numbers[i]), float(strength[i]), added[i], text, spans[i])
         if len(number) > self.most:
             self._forget()
@@ -69,32 +84,39 @@ class Sums:
 
     def example(self, number: int, label: int, sign: int) -> Excerpt:
         """Of the examples kept, the one of the largest contribution for the label (`sign` 1) or against it (-1)."""
-        return max(self.examples[number], key=lambda kept: sign * float(kept[1][label]))[2]
+        kept = sorted(np.flatnonzero(self._strength[number] > _NONE).tolist(), key=lambda i: -self._strength[number, i])
+        return excerpt(*self._places[max(kept, key=lambda i: sign * float(self._added[number, i, label]))][number])
 
     def _keep(self, number: int, strength: float, added: Float64, text: str, span: tuple[int, int]) -> None:
-        kept = self.examples[number]
-        if len(kept) == EXAMPLES and strength <= kept[-1][0]:
-            return
-        kept.append((strength, added.astype(np.float32), excerpt(text, *span)))
-        kept.sort(key=lambda example: -example[0])
-        del kept[EXAMPLES:]
-        if len(kept) == EXAMPLES:
-            self.bar[number] = kept[-1][0]
+        kept = self._strength[number]
+        weakest = int(kept.argmin())
+        if strength > kept[weakest]:
+            kept[weakest] = strength
+            self._added[number, weakest] = added
+            self._places[weakest][number] = _place(text, *span)
 
     def _grow(self, size: int) -> None:
-        self.examples += [[] for _ in range(size - len(self.examples))]
         if size > len(self.count):
             more = max(size, 2 * len(self.count)) - len(self.count)
-            self.evidence = np.concatenate([self.evidence, np.zeros((more, self.evidence.shape[1]))])
-            self.count = np.concatenate([self.count, np.zeros(more, np.int64)])
-            self.bar = np.concatenate([self.bar, np.full(more, -1.0)])
+            self.evidence, self.count, self._added = (
+                np.concatenate([each, np.zeros((more, *each.shape[1:]), each.dtype)])
+                for each in (self.evidence, self.count, self._added)
+            )
+            self._strength = np.concatenate([self._strength, np.full((more, EXAMPLES), _NONE)])
 
     def _forget(self) -> None:
         """Keep the more frequent half; of those equally frequent, the earlier."""
         size = len(self.number)
         kept = np.sort(np.argsort(-self.count[:size], kind="stable")[: self.most // 2])
-        keys = list(self.number)
-        self.number = {keys[i]: new for new, i in enumerate(kept.tolist())}
-        self.examples = [self.examples[i] for i in kept.tolist()]
-        self.evidence, self.count, self.bar = self.evidence[kept], self.count[kept], self.bar[kept]
+        keys, numbers = list(self.number), kept.tolist()
+        self.number = {keys[i]: new for new, i in enumerate(numbers)}
+        self._places = [[places[i] for i in numbers] for places in self._places]
+        self.evidence, self.count = self.evidence[kept], self.count[kept]
+        self._strength, self._added = self._strength[kept], self._added[kept]
         self.dropped += size - len(kept)
+
+
+def _place(text: str, start: int, end: int) -> _Place:
+    """Return as much of the text around a span as an excerpt may need, and where the span is in it."""
+    first = max(0, start - AROUND - 1)
+    return text[first : end + AROUND + 1], start - first, end - first
