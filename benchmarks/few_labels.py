@@ -8,7 +8,8 @@ their labels. Trained on them are the model without vectors (labels alone) and t
 English get unasked (default); with --teacher the one that teaches itself (self-training), and the student of the
 teacher, a sentence encoder under logistic regression, which is scored, too, and the model with the teacher's vectors of
 English words, fitted to the texts without labels (vectors + texts); with --vectors also the model and the student with
-these vectors. Of student and labels alone the test rows score what held-out rows preferred. Written are .json and .md.
+these vectors. All together is what `--unlabelled` and `--teacher` do: the default and students with vectors and without
+are compared. Of student and labels alone the test rows score what held-out rows preferred. Written are .json and .md.
 A second run goes on where the first one stopped; what earlier ones have measured may stand --beside it in the table.
 """
 
@@ -46,6 +47,7 @@ MOST_ROWS: Final = 10_000
 ALONE, ITSELF, STUDENT, TEACHER = OURS, f"{OURS} self-training", f"{OURS} student", "teacher"
 DEFAULT = f"{OURS} default"
 VECTORS, FITTED, BOTH = f"{OURS} vectors", f"{OURS} vectors and texts", f"{OURS} vectors and student"
+TOGETHER = f"{OURS} all together"
 HEADINGS: Final = {
     ALONE: "labels alone",
     DEFAULT: "default",
@@ -55,9 +57,10 @@ HEADINGS: Final = {
     VECTORS: "vectors",
     FITTED: "vectors + texts",
     BOTH: "vectors and student",
+    TOGETHER: "all together",
 }
 # Who learns from unlabelled texts.
-LEARNERS: Final = (ITSELF, STUDENT, BOTH)
+LEARNERS: Final = (ITSELF, STUDENT, BOTH, TOGETHER)
 PACKAGES: Final = ("textcls", "torch", "sentence-transformers", "onnxruntime", "scikit-learn", "numpy")
 NOTES = """\
 Accuracy on the whole test set in percent, the mean over the draws, ± their standard deviation. Used: in how many draws
@@ -78,14 +81,14 @@ class Given(NamedTuple):
     def options(self, model: str) -> dict[str, Any]:
         """Return the options of a training of `model`."""
         return {
-            "teacher": self.teacher if model in (STUDENT, BOTH) else None,
+            "teacher": self.teacher if model in (STUDENT, BOTH, TOGETHER) else None,
             "vectors": self._vectors(model),
             "unlabelled_rows": self.most,
             "device": "cpu",
         }
 
     def _vectors(self, model: str) -> Path | str | None:
-        if model == DEFAULT:
+        if model in (DEFAULT, TOGETHER):
             return None
         return (self.vectors or "english") if model in (VECTORS, BOTH) else "none"
 
@@ -170,7 +173,7 @@ def table(state: State) -> list[str]:
     for (name, size), found in lines.items():
         accuracies = [_shown([one["accuracy"] for one in found.get(model, [])]) for model in models]
         used = [f"{sum(one['weight'] > 0 for one in found.get(model, []))}" for model in learners]
-        seconds = [one["seconds"] for one in found.get(STUDENT, [])]
+        seconds = [one["seconds"] for one in found.get(STUDENT, found.get(TOGETHER, []))]
         rows.append([name, f"{size:,}", *accuracies, ", ".join(used), f"{mean(seconds):.0f}" if seconds else "-"])
     rows += [line for size in sorted({size for _, size in lines}) if (line := _differences(lines, models, size))]
     return markdown_table(("set", "labelled rows", *(HEADINGS[model] for model in models), "used", "s"), rows)
@@ -270,7 +273,7 @@ def main(
 ) -> None:
     """Measure labels alone, self-training, teacher and student, with vectors or without, on the data sets in DATA."""
     given = Given(place, vectors, other, most)
-    possible = {ALONE, DEFAULT, *((STUDENT, TEACHER, ITSELF, FITTED) if place else ())}
+    possible = {ALONE, DEFAULT, *((STUDENT, TEACHER, ITSELF, FITTED, TOGETHER) if place else ())}
     possible |= {VECTORS, BOTH} if vectors else set()
     wanted = only.split(",") if only else [HEADINGS[model] for model in possible]
     models = [model for model, heading in HEADINGS.items() if model in possible and heading in wanted]
