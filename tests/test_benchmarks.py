@@ -283,10 +283,10 @@ def test_vectors_and_teacher_go_to_the_trainings_that_are_named_after_them(modul
     few = module("few_labels")
     given = few.Given("some/model", Path("en.vectors"), None, 500)
     told = {model: given.options(model) for model in few.HEADINGS}
-    assert {model for model, options in told.items() if options["teacher"]} == {few.STUDENT, few.BOTH}
+    assert {model for model, options in told.items() if options["teacher"]} == {few.STUDENT, few.BOTH, few.TOGETHER}
     by_name = {model for model, options in told.items() if options["vectors"] == Path("en.vectors")}
     assert by_name == {few.VECTORS, few.BOTH}
-    assert {model for model, options in told.items() if options["vectors"] is None} == {few.DEFAULT}
+    assert {model for model, options in told.items() if options["vectors"] is None} == {few.DEFAULT, few.TOGETHER}
     assert {options["unlabelled_rows"] for options in told.values()} == {500}
 
 
