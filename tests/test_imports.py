@@ -135,6 +135,7 @@ def test_the_options_of_training_need_no_pytorch() -> None:
 DOOR = "textcls_training.torch_parts"
 AT_THE_DOOR = {
     "config.resolve",
+    "distillation.run",
     "export.heads.scoring_head",
     "export.prune",
     "fit.cross_fit",
@@ -261,7 +262,7 @@ LAYERS_OF_TRAINING = (
 )
 LAYERS_BEHIND_THE_WALL = (
     ("__init__", "models"),
-    ("export", "fit"),
+    ("distillation", "export", "fit"),
     ("pretraining",),
 )
 LAYERS = {

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from textcls._util import optional_dependencies
 
 TorchPart = Literal[
+    "distillation.tuned_teacher",
     "export.heads.vector_head",
     "export.save_prototypes",
     "fit.device",

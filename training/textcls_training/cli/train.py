@@ -72,7 +72,7 @@ _GROUPS: Final = (
     Group(
         "Few labels",
         ("unlabelled", "teacher", "vectors"),
-        ("probabilities", "unlabelled-rows", "unlabelled-weight"),
+        ("tune-teacher", "probabilities", "unlabelled-rows", "unlabelled-weight"),
     ),
     Group("Quality and time", ("epochs", "seed"), ("table-rate", "head-rate", "batch-size", "device", "impl")),
     Group(

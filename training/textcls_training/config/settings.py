@@ -159,6 +159,11 @@ class TrainConfig:
         unset="the model itself",
         metavar="MODEL",
     )
+    tune_teacher: bool = option(
+        Flag(),
+        False,
+        "Train all weights of the teacher on the labelled rows first, which takes minutes to hours without a GPU.",
+    )
     unlabelled_rows: int = option(Integer(1), 20_000, "Most unlabelled texts to use.")
     unlabelled_weight: float | None = option(
         Number(0),
@@ -213,6 +218,8 @@ class TrainConfig:
             raise ConfigError(f"Prototypes cannot be combined with {wrong}; leave one of the two out.")
         if self.keep_texts and self.head != "prototypes":
             raise ConfigError("keep_texts is only for a head of prototypes; no other model file holds texts.")
+        if self.tune_teacher and self.teacher is None:
+            raise ConfigError("tune_teacher tunes the teacher, and none is given; name one, or leave it out.")
         if self.batch_size is not None and self.optim is not None:
             raise ConfigError("Both all rates and batch_size are given; leave one of them out.")
         beside = self.beside_vectors()

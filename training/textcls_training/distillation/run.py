@@ -23,6 +23,7 @@ from textcls_training.fit.callbacks import Callback
 from textcls_training.fit.device import device_type, on_gpu
 from textcls_training.fit.interrupt import Stop
 from textcls_training.state.checkpoints import NOWHERE, Checkpoints
+from textcls_training.torch_parts import torch_part
 from textcls_training.vectors import sentence_encoder
 from textcls_training.vectors.sentence_encoder import SentenceEncoder
 from textcls_training.vectors.word_vectors import WordVectors
@@ -185,6 +186,11 @@ class Distillation:
     ) -> Teacher:
         if self._unlabelled.probability_UC is not None:
             return GivenAnswers(self._given(self._unlabelled.probability_UC, hashes, pool))
+        if self._encoder is not None and self._config.tune_teacher:
+            made: Teacher = torch_part("distillation.tuned_teacher").TunedTeacher(
+                self._encoder, texts, hashes, pool.classes, self._config.seed, callback, lambda: stop.requested
+            )
+            return made
         if self._encoder is not None:
             vectors = self._encoder.encode(texts, callback, lambda: stop.requested)
             return EncoderTeacher(self._encoder.name, vectors, hashes, pool.classes)

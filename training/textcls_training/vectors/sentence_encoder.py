@@ -5,6 +5,7 @@ its text. Files are only added, and each appears whole or not at all, so runs si
 and a run that was interrupted goes on where it stopped.
 """
 
+import copy
 import hashlib
 import os
 import time
@@ -105,7 +106,7 @@ class SentenceEncoder:
             SurroundingsError: the cache cannot be written.
         """
         folder = cache_folder() / "sentence-vectors" / self.fingerprint[:16]
-        _make(folder)
+        make_folder(folder)
         rows_of: dict[bytes, list[int]] = {}
         for i, text in enumerate(texts):
             rows_of.setdefault(_key(text), []).append(i)
@@ -128,6 +129,10 @@ class SentenceEncoder:
             left = (len(missing) - done) * (time.monotonic() - began) / done
             listener.note(f"{done:,} of {len(missing):,} new texts, {left:,.0f} s left")
         return vectors
+
+    def trainable(self) -> Any:
+        """Return a copy of the model, whose weights may change."""
+        return copy.deepcopy(self._model)
 
     def _read(self, folder: Path, rows_of: Mapping[bytes, list[int]], vectors: Float16) -> list[bytes]:
         """Fill in the vectors that the cache has, and return the keys of the others, in the order of their texts."""
@@ -193,7 +198,12 @@ def _unit(x: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-12))
 
 
-def _make(folder: Path) -> None:
+def make_folder(folder: Path) -> None:
+    """Make a folder of the cache.
+
+    Raises:
+        SurroundingsError: it cannot be made.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -1,0 +1,1 @@
+"""Teachers that learn by PyTorch."""

@@ -1,0 +1,200 @@
+"""A sentence encoder all of whose weights learn from the labelled rows, and which then answers the unlabelled texts.
+
+It begins with the linear head that is fitted on its vectors as they are, so that the first steps do not undo what it
+knows (linear probing, then fine-tuning: Kumar et al. 2022, section 3). Answers are kept beside the sentence vectors, by
+weights, rows, settings and texts: a second run of the same rows asks nobody. They are those of one machine: sums of
+floating-point numbers depend on how many threads share them.
+
+Shapes: T texts to learn from, A texts that are asked, B texts of a step, C labels.
+"""
+
+import hashlib
+import math
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Final
+
+import numpy as np
+import torch
+
+from textcls._util.atomic_write import atomic_write
+from textcls_training.data.arrays import Float32, Int64
+from textcls_training.data.split import masks_of
+from textcls_training.distillation import linear_head
+from textcls_training.fit.callbacks import Callback
+from textcls_training.vectors.sentence_encoder import SentenceEncoder, as_float64, cache_folder, make_folder
+
+# Found on sst2 and trec6, for an encoder of 22 million weights; larger ones want smaller rates.
+RATE: Final = 7e-5
+BATCH: Final = 32
+WARM_UP: Final = 0.06
+DECAY: Final = 0.01
+# Tuning takes about so many steps, within these passes over the rows.
+STEPS: Final = 600
+LEAST_PASSES, MOST_PASSES = 2, 10
+# Of longer texts the encoder reads the beginning.
+MOST_TOKENS: Final = 128
+# A tuned model is too sure of itself; 1 to 4 differ by less than half a point of the student.
+TEMPERATURE: Final = 1.5
+# Texts that are sorted by their lengths together, so that those of a step are about as long.
+_SORTED: Final = 32 * BATCH
+
+
+class TunedTeacher:
+    """An encoder that is tuned anew each time it is asked, on the labels that it is given."""
+
+    def __init__(
+        self,
+        encoder: SentenceEncoder,
+        texts: Sequence[str],
+        hashes: Int64,
+        classes: int,
+        seed: int,
+        callback: Callback,
+        stopped: Callable[[], bool],
+    ) -> None:
+        """Take all texts of the pool and their hashes; the callback is told of progress, `stopped` ends it early."""
+        self.name = f"{encoder.name}, tuned"
+        self._encoder, self._texts, self._hashes, self._classes = encoder, texts, hashes, classes
+        self._seed, self._callback, self._stopped = seed, callback, stopped
+
+    def answers(self, text_T: Int64, label_T: Int64, asked_A: Int64) -> Float32 | None:
+        """Tune on the texts `text_T`, and return probabilities [A, C] of the texts `asked_A`; None if it was ended.
+
+        Raises:
+            SurroundingsError: the cache cannot be written.
+        """
+        learned = [self._texts[i] for i in text_T]
+        asked = [self._texts[i] for i in asked_A]
+        folder = cache_folder() / "tuned-answers"
+        make_folder(folder)
+        path = folder / f"{self._key(learned, label_T, asked)}.npy"
+        kept = _load(path)
+        if kept is not None and kept.shape == (len(asked), self._classes):
+            return kept
+        vectors = self._encoder.encode(learned, self._callback, self._stopped)
+        head = linear_head.fit(
+            as_float64(vectors), label_T, self._classes, list(masks_of(self._hashes[text_T], label_T))
+        )
+        model = _Classifier(self._encoder.trainable(), head)
+        found = None
+        if self._tune(model, learned, label_T):
+            found = self._ask(model, asked)
+        if found is not None:
+            with atomic_write(path) as file:
+                np.save(file, found)
+        return found
+
+    def _tune(self, model: "_Classifier", texts: Sequence[str], label_T: Int64) -> bool:
+        """Take all steps; False if somebody has ended it."""
+        steps_a_pass = math.ceil(len(texts) / BATCH)
+        passes = min(MOST_PASSES, max(LEAST_PASSES, round(STEPS / steps_a_pass)))
+        steps = passes * steps_a_pass
+        optimizer = torch.optim.AdamW(model.parameters(), RATE, weight_decay=DECAY)
+        warm = max(1, round(WARM_UP * steps))
+        schedule = torch.optim.lr_scheduler.LambdaLR(
+            optimizer, lambda step: min((step + 1) / warm, (steps - step) / max(1, steps - warm))
+        )
+        random = np.random.default_rng(self._seed)
+        model.train()
+        self._callback.phase(f"tuning {self._encoder.name}", passes * len(texts))
+        began, done = time.monotonic(), 0
+        with torch.random.fork_rng():
+            torch.manual_seed(self._seed)
+            for _ in range(passes):
+                for rows in _batches(texts, random):
+                    if self._stopped():
+                        return False
+                    with _half(model.device):
+                        logits_BC = model([texts[i] for i in rows])
+                    label_B = torch.from_numpy(label_T[rows]).to(model.device)
+                    loss = torch.nn.functional.cross_entropy(logits_BC.float(), label_B)
+                    optimizer.zero_grad()
+                    loss.backward()  # type: ignore[no-untyped-call]
+                    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                    optimizer.step()
+                    schedule.step()
+                    done += len(rows)
+                    self._callback.step(len(rows), loss.item())
+                    left = (passes * len(texts) - done) * (time.monotonic() - began) / done
+                    self._callback.note(f"{left:,.0f} s left")
+        return True
+
+    def _ask(self, model: "_Classifier", texts: Sequence[str]) -> Float32 | None:
+        model.eval()
+        found_AC = np.zeros((len(texts), self._classes), np.float32)
+        order = np.argsort([-len(text) for text in texts], kind="stable")
+        self._callback.phase(f"asking {self.name}", len(texts))
+        began = time.monotonic()
+        with torch.inference_mode():
+            for first in range(0, len(order), 2 * BATCH):
+                if self._stopped():
+                    return None
+                rows = order[first : first + 2 * BATCH]
+                with _half(model.device):
+                    logits_BC = model([texts[i] for i in rows])
+                found_AC[rows] = (logits_BC.float() / TEMPERATURE).softmax(1).cpu().numpy()
+                self._callback.step(len(rows))
+                done = first + len(rows)
+                self._callback.note(f"{(len(order) - done) * (time.monotonic() - began) / done:,.0f} s left")
+        return found_AC
+
+    def _key(self, texts: Sequence[str], label_T: Int64, asked: Sequence[str]) -> str:
+        """Return a hash of all that decides over the answers, but for the machine."""
+        settings = (RATE, BATCH, WARM_UP, DECAY, STEPS, LEAST_PASSES, MOST_PASSES, MOST_TOKENS, TEMPERATURE)
+        parts = (self._encoder.fingerprint, self._seed, settings, self._classes, label_T.tolist(), texts, asked)
+        digest = hashlib.sha256()
+        for part in parts:
+            digest.update(hashlib.sha256(repr(part).encode("utf-8", "surrogatepass")).digest())
+        return digest.hexdigest()
+
+
+class _Classifier(torch.nn.Module):
+    """An encoder under a linear head."""
+
+    def __init__(self, encoder: Any, head: linear_head.LinearHead) -> None:
+        super().__init__()
+        self.encoder = encoder
+        # One of static vectors reads texts of any length.
+        if MOST_TOKENS < (encoder.max_seq_length or 0) < math.inf:
+            encoder.max_seq_length = MOST_TOKENS
+        self.head = torch.nn.Linear(*head.weight_DC.shape)
+        self.device = encoder.device
+        with torch.no_grad():
+            self.head.weight.copy_(torch.from_numpy(head.weight_DC.T / head.temperature))
+            self.head.bias.copy_(torch.from_numpy(head.bias_C / head.temperature))
+        self.head.to(self.device)
+
+    def forward(self, texts: list[str]) -> torch.Tensor:
+        """Return logits [B, C]."""
+        features = self.encoder.preprocess(texts)
+        moved = {name: each.to(self.device) if torch.is_tensor(each) else each for name, each in features.items()}
+        logits_BC: torch.Tensor = self.head(self.encoder(moved)["sentence_embedding"])
+        return logits_BC
+
+
+def _batches(texts: Sequence[str], random: np.random.Generator) -> list[Int64]:
+    """Return the rows of each step, in an order by chance, those of a step of about one length."""
+    order = random.permutation(len(texts))
+    found: list[Int64] = []
+    for first in range(0, len(order), _SORTED):
+        some = order[first : first + _SORTED]
+        some = some[np.argsort([len(texts[i]) for i in some], kind="stable")]
+        steps = [some[i : i + BATCH] for i in range(0, len(some), BATCH)]
+        found += [steps[i] for i in random.permutation(len(steps))]
+    return found
+
+
+def _half(device: torch.device) -> AbstractContextManager[Any]:
+    """Compute in bfloat16 where the processor does so quickly."""
+    quick = device.type == "cuda" or bool(torch.cpu.get_capabilities().get("avx512_bf16"))
+    return torch.autocast(device.type, torch.bfloat16, enabled=quick)
+
+
+def _load(path: Any) -> Float32 | None:
+    try:
+        kept: Float32 = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+    return kept
