@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.training.helpers import Recorder, make_sentence_encoder
-from textcls import ConfigError
+from textcls import Classifier, ConfigError
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.split import hashes_of
@@ -79,6 +79,19 @@ def test_a_student_of_a_tuned_teacher_says_so(folder: Path, sample: LabelledText
     assert [score.name for score in report.distillation.scores] == ["teacher", "labels alone", "student"]
 
 
+def test_texts_made_of_the_rows_are_answered_where_there_are_no_others(
+    folder: Path, sample: LabelledTexts, tmp_path: Path
+) -> None:
+    config = TrainConfig(dim=8, ngrams=(), epochs=2, device="cpu", teacher=str(folder), unlabelled_weight=1, augment=90)
+    found = train(sample, tmp_path / "m.onnx", config).distillation
+    assert found is not None
+    assert (found.given, found.made_up, found.used) == (0, 90, 90)
+    told = Classifier.load(tmp_path / "m.onnx").info.training["distillation"]
+    assert (told["rows"], told["made_up"]) == (90, 90)
+
+
 def test_without_a_teacher_there_is_none_to_tune() -> None:
+    with pytest.raises(ConfigError, match="augment makes texts for the teacher to answer, and none is given"):
+        TrainConfig(augment=10)
     with pytest.raises(ConfigError, match="tune_teacher tunes the teacher, and none is given"):
         TrainConfig(tune_teacher=True)
