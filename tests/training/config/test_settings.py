@@ -226,7 +226,7 @@ print(json.dumps(sorted({"torch", "numba", "scipy", "sklearn", "onnx"} & set(sys
 def test_an_option_that_does_not_exist_is_told_with_one_that_may_be_meant() -> None:
     with pytest.raises(ConfigError, match=r"^Training has no option 'epoch'; did you mean 'epochs'\?$"):
         from_options({"epoch": 3})
-    with pytest.raises(ConfigError, match=r"^Training has no option 'colour'; there are attention, batch_size, "):
+    with pytest.raises(ConfigError, match=r"^Training has no option 'colour'; there are attention, augment, "):
         from_options({"colour": 3})
 
 

@@ -169,7 +169,19 @@ def candidate(name: str, *right: float) -> Candidate:
 def test_the_model_is_kept_that_held_out_rows_prefer_and_the_simpler_of_two_alike(
     right: list[tuple[float, ...]], kept: str
 ) -> None:
-    assert preferred([candidate(str(i), *of_rows) for i, of_rows in enumerate(right)]).name == kept
+    first, *others = [candidate(str(i), *of_rows) for i, of_rows in enumerate(right)]
+    assert preferred(first, others).name == kept
+
+
+def test_a_student_is_kept_unless_held_out_rows_doubt_it_beyond_chance() -> None:
+    alone = candidate("alone", 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5)
+    # 0.4 standard errors worse, 1.9, and worse in every row alike.
+    a_little = candidate("student", 0.9, 0.9, 0.9, 0.9, 0.2, 0.2, 0.2, 0.2)
+    clearly = candidate("student", 0.6, 0.6, 0.3, 0.3, 0.3, 0.3, 0.4, 0.4)
+    surely = candidate("student", *[0.4] * 8)
+    for student, doubted, kept in ((a_little, 1.5, "student"), (a_little, 0.0, "alone"), (clearly, 1.5, "alone")):
+        assert preferred(alone, [student], doubted).name == kept
+    assert preferred(alone, [surely], 1.5).name == "alone"
 
 
 def test_right_answers_help_and_are_used(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 Shapes: R held-out rows, U unlabelled texts, C labels.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -11,9 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls.evaluation import metrics
 from textcls_training.config.resolve import ResolvedConfig
-from textcls_training.data.arrays import Float32, Int64
+from textcls_training.data.arrays import Float32, Float64, Int64
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset, Split
 from textcls_training.distillation.report import TEACHER, HeldOutScore
@@ -180,18 +178,27 @@ class Candidate(NamedTuple):
     fitted: Fitted
 
     @property
-    def loss(self) -> float:
-        """The cross-entropy of held-out rows."""
-        found = metrics.cross_entropy(self.fitted.held_out, self.fitted.selected.labels)
-        return math.inf if found is None else found
+    def losses(self) -> Float64:
+        """The cross-entropy of each held-out row."""
+        label_R = self.fitted.selected.labels
+        right_R = self.fitted.held_out[np.arange(len(label_R)), label_R]
+        return np.asarray(-np.log(np.maximum(right_R.astype(np.float64), np.finfo(np.float32).tiny)))
 
 
-def preferred(candidates: Sequence[Candidate]) -> Candidate:
-    """Return the candidate that held-out rows, the same of all, prefer; the first without such rows, or of two alike.
+def preferred(first: Candidate, others: Sequence[Candidate], doubt: float = 0.0) -> Candidate:
+    """Return the one of least cross-entropy on held-out rows, the same of all; the first without such rows.
 
-    The first within one standard error of the best, which keeps models simple, was too careful: see training/README.md.
+    Args:
+        first: who is kept if the best of the others is no better.
+        others: who may be kept in its place.
+        doubt: the best of the others is kept as well if it is worse by less than so many standard errors. Few rows
+            doubt it more than those to come: see training/README.md.
     """
-    return min(candidates, key=lambda candidate: candidate.loss)
+    if not others or not len(first.losses):
+        return first
+    best = min(others, key=lambda candidate: candidate.losses.mean())
+    worse_R = best.losses - first.losses
+    return first if worse_R.mean() >= doubt * worse_R.std() / len(worse_R) ** 0.5 else best
 
 
 def scores(answers: Answers, candidates: Sequence[Candidate]) -> list[HeldOutScore]:

@@ -90,6 +90,8 @@ class DistillationReport:
             return "The unlabelled texts were used; whether they helped is unknown, since no row could be held out."
         gain = 100 * (kept.accuracy - alone.accuracy)
         helped = f"The unlabelled texts changed the accuracy on held-out rows by {gain:+.1f} points"
+        if kept.cross_entropy > alone.cross_entropy:
+            helped += ", which is within chance, as is their cross-entropy"
         if teacher is not None and teacher.accuracy < alone.accuracy:
             helped += ", though the teacher itself is worse than the labelled rows alone"
         return f"{helped}; the {self.kept} was saved."

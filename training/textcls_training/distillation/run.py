@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -30,7 +30,9 @@ from textcls_training.vectors.sentence_encoder import SentenceEncoder
 from textcls_training.vectors.word_vectors import WordVectors
 
 # What an unlabelled text counts if held-out rows want it at all; a labelled row counts 1.
-WEIGHT = 1.0
+WEIGHT: Final = 1.0
+# By so many standard errors held-out rows have to prefer the labels alone to the student of another teacher.
+DOUBT: Final = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +126,9 @@ class Distillation:
                 return DistillationOutcome(distil.interrupted(alone), None)
             students.append(Candidate(name, student))
         asked_for = self._config.unlabelled_weight is not None
-        every = [Candidate(LABELS_ALONE, alone), *students]
-        kept = distil.preferred(students if asked_for else every)
+        without = Candidate(LABELS_ALONE, alone)
+        first, others = (students[0], students[1:]) if asked_for else (without, students)
+        kept = distil.preferred(first, others, 0.0 if asked_for or not self.answered else DOUBT)
         unlabelled = self._unlabelled
         report = DistillationReport(
             teacher=teacher.name,
@@ -135,7 +138,7 @@ class Distillation:
             made_up=len(made),
             weight=0.0 if kept.name == LABELS_ALONE else weight,
             rows=len(alone.selected.labels),
-            scores=distil.scores(answers, every),
+            scores=distil.scores(answers, [without, *students]),
             kept=kept.name,
         )
         return DistillationOutcome(kept.fitted, report, self._metadata(report) if report.weight else None)
