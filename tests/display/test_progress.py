@@ -1,10 +1,16 @@
 """Progress: bars in a terminal, and lines, but not too many, elsewhere."""
 
 import io
+from pathlib import Path
 
+import pytest
 from rich.console import Console
 from rich.progress import MofNCompleteColumn
 
+from tests.command_line import write_rows
+from textcls import ConfigError
+from textcls.cli import reading
+from textcls.data import BadRows, ReadOptions
 from textcls.display.terminal.progress import ProgressLines, counted, progress_on
 
 
@@ -51,3 +57,23 @@ def test_rows_are_counted_in_a_terminal_and_come_in_silence_elsewhere() -> None:
         rows = counted(range(1_234), Console(file=printed, force_terminal=terminal, width=100))
         assert list(rows) == list(range(1_234))
         assert ("1,200 rows" in printed.getvalue()) == terminal
+
+
+def test_the_count_is_gone_before_an_error_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = write_rows(tmp_path / "rows.csv", [("text", "label"), *[("a", "x")] * 300])
+    console = Console(file=(printed := io.StringIO()), force_terminal=True, width=100)
+    monkeypatch.setattr(reading, "stderr_console", lambda *, quiet: console)
+    how = reading.Reading(ReadOptions(), BadRows(), quiet=False)
+
+    def work() -> None:
+        with how.labelled_rows([data], (), None) as rows:
+            for number, _ in enumerate(rows):
+                if number == 200:
+                    raise ConfigError("Something went wrong.")
+
+    with pytest.raises(ConfigError) as caught:
+        work()
+    console.print(caught.value)
+    assert "200 rows" in printed.getvalue()
+    # The cursor is shown again, and the line is empty.
+    assert printed.getvalue().endswith("\x1b[?25h\r\x1b[1A\x1b[2KSomething went wrong.\n")

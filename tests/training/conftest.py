@@ -1,17 +1,19 @@
 """The fixtures of training: a small sample, its features, and a model trained on it once."""
 
+import re
 from pathlib import Path
 
 import pytest
 import torch
 
-from tests.training.helpers import SMALL, Trained
+from tests.training.helpers import SMALL, Trained, make_sentence_encoder
 from textcls.data import read_labelled
 from textcls.model.features import FeatureConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.feature_space import FeatureSpace
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.pipeline.training import train
+from textcls_training.vectors import sentence_encoder
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -38,3 +40,20 @@ def trained(sample: LabelledTexts, tmp_path_factory: pytest.TempPathFactory) -> 
     """A model of `sample`: dim 8, words and pieces, three epochs."""
     path = tmp_path_factory.mktemp("trained") / "model.onnx"
     return Trained(sample, SMALL, path, train(sample, path, SMALL))
+
+
+@pytest.fixture(scope="session")
+def encoder_folder(sample: LabelledTexts, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small sentence-transformers model that knows the words of `sample`."""
+    pytest.importorskip(
+        "sentence_transformers", reason="a teacher needs sentence-transformers: pip install textcls[teacher]"
+    )
+    words = [word for text in sample.texts for word in re.findall(r"\w+", text)]
+    return make_sentence_encoder(tmp_path_factory.mktemp("teacher") / "small", words)
+
+
+@pytest.fixture
+def encoder_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The cache of sentence vectors, empty."""
+    monkeypatch.setenv(sentence_encoder.CACHE_VARIABLE, str(tmp_path / "cache"))
+    return tmp_path / "cache"

@@ -114,7 +114,21 @@ def evaluate(
         metrics.require()
         goal = Goal.of(target_precision, target_recall)
         plots = _Plots(plots_folder)
-        _label_sets(model, classifier, data, columns, targets, goal, threshold, store, as_json, plots, reading)
+        with reading.label_sets(data, *columns, targets, classifier.info) as sets:
+            by_label = label_set_evaluation.evaluate(
+                classifier, ((row.text, row.label) for row in sets), goal=goal, threshold=threshold
+            )
+        plots.draw(by_label)
+        if store:
+            store_thresholds(model, by_label.thresholds)
+        reading.say_skipped()
+        if as_json:
+            chosen = {"stored": store} if goal or threshold is not None else {}
+            click.echo(json_line(by_label.as_json() | chosen))
+        else:
+            saved = [f"Saved in {model}, which now assigns each label from its threshold up."] if store else []
+            show([*label_set_evaluation_report(by_label), *saved])
+        plots.write(reading)
         return
     if target_recall is not None:
         raise ConfigError("--target-recall is for models with several labels per text, and MODEL gives one.")
@@ -141,37 +155,6 @@ def evaluate(
             show([f"Saved in {model}, which now abstains below it."])
     plots.write(reading)
     _require_reached(found, store)
-
-
-def _label_sets(
-    model: Path,
-    classifier: Classifier,
-    data: tuple[Readable, ...],
-    columns: tuple[tuple[str, ...], str | None],
-    targets: TargetOptions,
-    goal: Goal | None,
-    threshold: float | None,
-    store: bool,
-    as_json: bool,
-    plots: "_Plots",
-    reading: Reading,
-) -> None:
-    """Score a model that may give several labels a text, and show how it fared."""
-    with reading.label_sets(data, *columns, targets, classifier.info) as rows:
-        found = label_set_evaluation.evaluate(
-            classifier, ((row.text, row.label) for row in rows), goal=goal, threshold=threshold
-        )
-    plots.draw(found)
-    if store:
-        store_thresholds(model, found.thresholds)
-    reading.say_skipped()
-    if as_json:
-        click.echo(json_line(found.as_json() | ({"stored": store} if goal or threshold is not None else {})))
-    else:
-        show(label_set_evaluation_report(found))
-        if store:
-            show([f"Saved in {model}, which now assigns each label from its threshold up."])
-    plots.write(reading)
 
 
 class _Plots:

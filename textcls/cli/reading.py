@@ -1,9 +1,8 @@
 """How the commands read their files, and what they say of it."""
 
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -84,7 +83,8 @@ class Reading:
         )
         with opened as table:
             self.say(table.notes)
-            yield self._at_least_one(table.rows, paths)
+            with self._counted(self._at_least_one(table.rows, paths)) as rows:
+                yield rows
 
     @contextmanager
     def table_of_targets(
@@ -100,7 +100,8 @@ class Reading:
             paths, text_columns, label_column, targets=targets, options=self.options, bad=self.bad
         ) as table:
             self.say(table.notes)
-            yield replace(table, rows=self._at_least_one(table.rows, paths))
+            with self._counted(self._at_least_one(table.rows, paths)) as rows:
+                yield replace(table, rows=rows)
 
     @contextmanager
     def label_sets(
@@ -144,7 +145,8 @@ class Reading:
         )
         with opened as table:
             self.say(table.notes)
-            yield (_label_set(row, advice) for row in self._at_least_one(table.rows, paths))
+            with self._counted(self._at_least_one(table.rows, paths)) as rows:
+                yield (_label_set(row, advice) for row in rows)
 
     def _at_least_one(
         self, rows: Iterator[LabelledRow[T_co]], paths: Sequence[Readable]
@@ -152,11 +154,14 @@ class Reading:
         first = next(rows, None)
         if first is None:
             raise no_rows(paths, self.bad)
-        yield from self._counted(chain([first], rows))
+        yield first
+        yield from rows
 
-    def _counted(self, rows: Iterator[T]) -> Iterator[T]:
-        """Yield rows, and count them on a terminal."""
-        return counted(rows, stderr_console(quiet=self.quiet))
+    @contextmanager
+    def _counted(self, rows: Iterator[T]) -> Iterator[Iterator[T]]:
+        """Yield rows that are counted on a terminal; whatever ends the work, the count is gone before it is told."""
+        with closing(counted(rows, stderr_console(quiet=self.quiet))) as found:
+            yield found
 
     @contextmanager
     def texts(
@@ -208,15 +213,19 @@ class Reading:
                 [path], text_columns, label_column, usual=usual, options=self.options, bad=self.bad
             ) as labelled:
                 self.say(labelled.notes)
-                yield self._counted((row.text, row.label) for row in labelled.rows)
+                with self._counted((row.text, row.label) for row in labelled.rows) as found:
+                    yield found
             return
         with self._texts_of_table(path, text_columns, training.text_columns) as (table, columns, texts):
             if training.several:
                 how = (training.label_column, written_labels(training), lambda note: self.say([note]))
                 sets = label_sets_if_known(table, texts, columns, *how)
-                yield self._counted((text, None if labels is None else present(labels)) for text, labels in sets)
+                known = ((text, None if labels is None else present(labels)) for text, labels in sets)
+                with self._counted(known) as found_sets:
+                    yield found_sets
             else:
-                yield self._counted((text, _label(row, training.label_column)) for text, row in texts)
+                with self._counted((text, _label(row, training.label_column)) for text, row in texts) as found:
+                    yield found
 
     def say(self, notes: Sequence[str]) -> None:
         """Print `notes` to standard error, unless nobody wants them."""

@@ -273,8 +273,6 @@ def _value(value: object) -> object:
     value = getattr(value, "value", value) if isinstance(value, Cell) else value
     if value is None or type(value) in (int, float, bool, str) or isinstance(value, str):
         return value
-    return (
-        value
-        if isinstance(value, timedelta) or (hasattr(value, "isoformat") and not hasattr(value, "as_py"))
-        else cell(value)
-    )
+    if isinstance(value, timedelta) or (hasattr(value, "isoformat") and not hasattr(value, "as_py")):
+        return value
+    return cell(value)

@@ -127,7 +127,8 @@ def summary_lines(found: ModelReport) -> list[str]:
         raise TypeError(f"no sentences tell of a {type(found).__name__}")
     lines += [weak_line(one) for one in found.weak_slices[:SHOWN]] or [no_weak_line(found)]
     lines.append(_shortcuts(found))
-    return [line for line in [LEARNED * found.learned, *lines] if line]
+    learned = [LEARNED] if found.learned else []
+    return learned + [line for line in lines if line]
 
 
 # One label a text

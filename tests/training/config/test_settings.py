@@ -289,3 +289,10 @@ def test_a_step_needs_a_text() -> None:
 def test_a_model_that_cannot_be_made_is_refused(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=f"^{message}$"):
         ModelConfig(**fields)
+
+
+def test_without_a_teacher_there_is_none_to_tune() -> None:
+    with pytest.raises(ConfigError, match="augment makes texts for the teacher to answer, and none is given"):
+        TrainConfig(augment=10)
+    with pytest.raises(ConfigError, match="tune_teacher tunes the teacher, and none is given"):
+        TrainConfig(tune_teacher=True)

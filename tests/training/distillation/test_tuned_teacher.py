@@ -1,50 +1,33 @@
 """A tuned teacher: it learns from the rows that it is given alone, and what it has answered it answers again."""
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.training.helpers import Recorder, make_sentence_encoder
-from textcls import Classifier, ConfigError
+from tests.training.helpers import Recorder
+from textcls import Classifier
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.split import hashes_of
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
 from textcls_training.distillation.teachers import EncoderTeacher
 from textcls_training.pipeline.training import train
-from textcls_training.vectors import sentence_encoder
 from textcls_training.vectors.sentence_encoder import SentenceEncoder
 
-pytest.importorskip(
-    "sentence_transformers", reason="a teacher needs sentence-transformers: pip install textcls[teacher]"
-)
-pytestmark = pytest.mark.filterwarnings("ignore")
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory, sample: LabelledTexts) -> Path:
-    words = [word for text in sample.texts for word in re.findall(r"\w+", text)]
-    return make_sentence_encoder(tmp_path_factory.mktemp("teacher") / "small", words)
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv(sentence_encoder.CACHE_VARIABLE, str(tmp_path / "cache"))
-    return tmp_path / "cache"
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("encoder_folder", "encoder_cache")]
 
 
 def test_a_tuned_teacher_knows_more_than_a_frozen_one_and_answers_again_from_the_cache(
-    folder: Path, sample: LabelledTexts, cache: Path
+    encoder_folder: Path, sample: LabelledTexts, encoder_cache: Path
 ) -> None:
     from textcls_torch.distillation.tuned_teacher import TunedTeacher
 
     names = sample.label_names()
     label_R = np.array([names.index(label) for label in sample.labels], np.int64)
     train_T, asked_A = np.arange(0, 100), np.arange(100, 150)
-    hashes, encoder = hashes_of(sample.texts), SentenceEncoder(str(folder))
+    hashes, encoder = hashes_of(sample.texts), SentenceEncoder(str(encoder_folder))
     frozen = EncoderTeacher("small", encoder.encode(sample.texts), hashes, len(names))
 
     def tuned(callback: Recorder, *, stopped: bool = False) -> TunedTeacher:
@@ -68,11 +51,11 @@ def test_a_tuned_teacher_knows_more_than_a_frozen_one_and_answers_again_from_the
     assert (other != found).any()
 
 
-def test_a_student_of_a_tuned_teacher_says_so(folder: Path, sample: LabelledTexts, tmp_path: Path) -> None:
+def test_a_student_of_a_tuned_teacher_says_so(encoder_folder: Path, sample: LabelledTexts, tmp_path: Path) -> None:
     labelled = LabelledTexts(texts=sample.texts[:80], labels=sample.labels[:80])
     texts = (UnlabelledText(text) for text in sample.texts[80:])
     unlabelled = UnlabelledTexts.sample(texts, 100, labelled.texts)
-    config = TrainConfig(dim=8, ngrams=(), epochs=2, device="cpu", teacher=str(folder), unlabelled_weight=1)
+    config = TrainConfig(dim=8, ngrams=(), epochs=2, device="cpu", teacher=str(encoder_folder), unlabelled_weight=1)
     report = train(labelled, tmp_path / "m.onnx", replace(config, tune_teacher=True), unlabelled=unlabelled)
     assert report.distillation is not None
     assert report.distillation.teacher == "small, tuned"
@@ -80,18 +63,13 @@ def test_a_student_of_a_tuned_teacher_says_so(folder: Path, sample: LabelledText
 
 
 def test_texts_made_of_the_rows_are_answered_where_there_are_no_others(
-    folder: Path, sample: LabelledTexts, tmp_path: Path
+    encoder_folder: Path, sample: LabelledTexts, tmp_path: Path
 ) -> None:
-    config = TrainConfig(dim=8, ngrams=(), epochs=2, device="cpu", teacher=str(folder), unlabelled_weight=1, augment=90)
+    config = TrainConfig(
+        dim=8, ngrams=(), epochs=2, device="cpu", teacher=str(encoder_folder), unlabelled_weight=1, augment=90
+    )
     found = train(sample, tmp_path / "m.onnx", config).distillation
     assert found is not None
     assert (found.given, found.made_up, found.used) == (0, 90, 90)
     told = Classifier.load(tmp_path / "m.onnx").info.training["distillation"]
     assert (told["rows"], told["made_up"]) == (90, 90)
-
-
-def test_without_a_teacher_there_is_none_to_tune() -> None:
-    with pytest.raises(ConfigError, match="augment makes texts for the teacher to answer, and none is given"):
-        TrainConfig(augment=10)
-    with pytest.raises(ConfigError, match="tune_teacher tunes the teacher, and none is given"):
-        TrainConfig(tune_teacher=True)

@@ -1,7 +1,7 @@
 """How far a long task has come: a live bar in a terminal and below the cell of a notebook, plain lines elsewhere."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from html import escape
 from typing import Any, Final, Protocol, TypeVar
@@ -156,7 +156,7 @@ def progress_on(
         yield ProgressBars(bars)
 
 
-def counted(rows: Iterable[T], console: Console) -> Iterator[T]:
+def counted(rows: Iterable[T], console: Console) -> Generator[T, None, None]:
     """Yield rows, of which nobody knows how many there are, and count them on a terminal while they are worked on."""
     if not console.is_terminal:
         yield from rows

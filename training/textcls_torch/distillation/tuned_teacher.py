@@ -23,7 +23,7 @@ from textcls_training.data.arrays import Float32, Int64
 from textcls_training.data.split import masks_of
 from textcls_training.distillation import linear_head
 from textcls_training.fit.callbacks import Callback
-from textcls_training.vectors.sentence_encoder import SentenceEncoder, as_float64, cache_folder, make_folder
+from textcls_training.vectors.sentence_encoder import NO_SPACE, SentenceEncoder, as_float64, cache_folder, make_folder
 
 # Found on sst2 and trec6, for an encoder of so many weights. Larger ones want smaller rates: by the square root, 110
 # million get 3e-5, which is usual, and was not measured here.
@@ -82,7 +82,7 @@ class TunedTeacher:
         model = _Classifier(self._encoder.trainable(), head)
         found = self._ask(model, asked) if self._tune(model, learned, label_T) else None
         if found is not None:
-            with atomic_write(path) as file:
+            with atomic_write(path, NO_SPACE) as file:
                 np.save(file, found)
         return found
 

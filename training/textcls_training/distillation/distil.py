@@ -68,7 +68,7 @@ class Pool:
         folds: the train-valid splits of the labelled texts.
         classes: how many labels there are.
         sources: the labelled texts of which the unlabelled ones were made [U, 2], -1 where they were given; None where
-            all were.
+            all were given.
         rationale: one flag a token of the labelled texts; None where there are no rationales.
     """
 

@@ -1,7 +1,8 @@
 """Texts made of labelled ones, for a teacher to answer: parts of them, with tokens left out, and two parts in a row.
 
 Whether they say anything nobody checks; a teacher that reads context knows what is still in them, and by its answers a
-student learns what counts. Jiao et al. 2020 (TinyBERT) and Tang et al. 2019 make theirs by exchanging words.
+student learns what counts. Tang et al. 2019 (section 3.2) sample n-grams and mask words, too, and exchange others by
+their part of speech, which needs a tagger; two parts in a row are ours.
 """
 
 from collections.abc import Iterator, Sequence

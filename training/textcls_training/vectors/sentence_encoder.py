@@ -24,6 +24,8 @@ Float16 = NDArray[np.float16]
 Float64 = NDArray[np.float64]
 
 CACHE_VARIABLE: Final = "TEXTCLS_CACHE"
+# What to do where the cache finds no room.
+NO_SPACE: Final = f"free some space, or set {CACHE_VARIABLE} to another folder"
 # Texts of a file of the cache, and of them those that the model reads at once. They are sorted by length for that.
 CHUNK: Final = 1024
 BATCH: Final = 64
@@ -185,7 +187,7 @@ def _keep(folder: Path, keys: Sequence[bytes], vectors: Float16) -> None:
     rows["key"] = np.frombuffer(b"".join(keys), f"V{KEY}")
     rows["vector"] = vectors
     name = hashlib.sha256(b"".join(keys)).hexdigest()
-    with atomic_write(folder / f"{name}.npy", f"free some space, or set {CACHE_VARIABLE} to another folder") as file:
+    with atomic_write(folder / f"{name}.npy", NO_SPACE) as file:
         np.save(file, rows)
 
 
