@@ -92,11 +92,7 @@ def test_copies_of_validation_rows_are_left_out(files: tuple[Path, Path], train_
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
-        (
-            "--teacher x",
-            2,
-            "--teacher needs texts to label: --unlabelled, a file of some, or --augment,",
-        ),
+        ("--teacher x", 2, "--teacher needs --unlabelled, the file of the texts it applies to."),
         ("--probabilities p_*", 2, "--probabilities needs --unlabelled, the file of the texts it applies to."),
         ("--unlabelled more.csv --teacher x --probabilities p_*", 2, "both label the unlabelled texts; use only one"),
         ("--unlabelled more.csv --probabilities p_", 2, "must hold one * for the label, as p_* does, not 'p_'."),

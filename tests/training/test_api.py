@@ -140,7 +140,7 @@ def test_weights_count_and_a_target_moves_thresholds(tmp_path: Path) -> None:
         ({"unlabelled_rows": 0}, ConfigError, "unlabelled_rows must be at least 1, not 0."),
         ({"unlabelled_weight": -1}, ConfigError, "unlabelled_weight must be a finite number from 0, not -1."),
         ({"epoch": 3}, ConfigError, "Training has no option 'epoch'; did you mean 'epochs'?"),
-        ({"colour": 3}, ConfigError, "Training has no option 'colour'; there are attention, augment, batch_size, "),
+        ({"colour": 3}, ConfigError, "Training has no option 'colour'; there are attention, batch_size, "),
         ({"size": "big"}, ConfigError, "size must be one of tiny, small, default, full, not 'big'."),
         ({"mixing": "big"}, ConfigError, "mixing must be one of none, pool, "),
         ({"epochs": 0}, ConfigError, "epochs must be at least 1, not 0."),

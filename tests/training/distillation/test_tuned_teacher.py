@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from tests.training.helpers import Recorder
-from textcls import Classifier
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.split import hashes_of
@@ -60,16 +59,3 @@ def test_a_student_of_a_tuned_teacher_says_so(encoder_folder: Path, sample: Labe
     assert report.distillation is not None
     assert report.distillation.teacher == "small, tuned"
     assert [score.name for score in report.distillation.scores] == ["teacher", "labels alone", "student"]
-
-
-def test_texts_made_of_the_rows_are_answered_where_there_are_no_others(
-    encoder_folder: Path, sample: LabelledTexts, tmp_path: Path
-) -> None:
-    config = TrainConfig(
-        dim=8, ngrams=(), epochs=2, device="cpu", teacher=str(encoder_folder), unlabelled_weight=1, augment=90
-    )
-    found = train(sample, tmp_path / "m.onnx", config).distillation
-    assert found is not None
-    assert (found.given, found.made_up, found.used) == (0, 90, 90)
-    told = Classifier.load(tmp_path / "m.onnx").info.training["distillation"]
-    assert (told["rows"], told["made_up"]) == (90, 90)

@@ -42,14 +42,13 @@ class BesideModel:
         """Whether there is anything to write."""
         return self.keep_words or self.resamples > 0
 
-    def check(self, unlabelled: Sequence[object], from_state: Path | None, augment: int = 0) -> None:
+    def check(self, unlabelled: Sequence[object], from_state: Path | None) -> None:
         """Refuse what cannot be trained on rows of other weights.
 
         Raises:
             ConfigError: resamples are wanted where a model learns from more than its rows.
         """
-        given = {"--unlabelled": bool(unlabelled), "--augment": augment > 0, "--from": from_state is not None}
-        other = next((name for name, there in given.items() if there), None)
+        other = "--unlabelled" if unlabelled else "--from" if from_state is not None else None
         if self.resamples and other is not None:
             raise ConfigError(
                 f"--resamples weighs the rows of DATA at random, and {other} is more than these; leave one out."

@@ -45,9 +45,7 @@ optional_dependencies.look_for("onnx", "numba", "scipy", "sklearn")
 @engine_options()
 @new_text_column_option
 @new_label_column_option
-@train_options(
-    "teacher", "tune_teacher", "augment", "unlabelled_weight", "unlabelled_rows", "rationale_weight", "rehearsal_rows"
-)
+@train_options("teacher", "tune_teacher", "unlabelled_weight", "unlabelled_rows", "rationale_weight", "rehearsal_rows")
 @target_options
 @reading_options
 def train_many(

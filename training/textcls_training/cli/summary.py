@@ -68,9 +68,8 @@ def _shown(held: ClassificationReport | LabelSetReport) -> tuple[Text, list[Tabl
 def _distilled(console: Console, found: DistillationReport) -> None:
     """Print who answered how many unlabelled texts, and what held-out rows say of it."""
     copies = f", {found.copies:,} left out as duplicates of labelled ones" if found.copies else ""
-    made_up = f"; {found.made_up:,} made of labelled ones" if found.made_up else ""
     console.print(
-        Text(f"Unlabelled: {plural(found.given, 'text')}{copies}{made_up}; {found.used:,} labelled by {found.teacher}.")
+        Text(f"Unlabelled: {plural(found.given, 'text')}{copies}; {found.used:,} labelled by {found.teacher}.")
     )
     if found.scores:
         table = Table("on held-out rows", box=None, pad_edge=False)

@@ -72,7 +72,7 @@ _GROUPS: Final = (
     Group(
         "Few labels",
         ("unlabelled", "teacher", "vectors"),
-        ("tune-teacher", "augment", "probabilities", "unlabelled-rows", "unlabelled-weight"),
+        ("tune-teacher", "probabilities", "unlabelled-rows", "unlabelled-weight"),
     ),
     Group("Quality and time", ("epochs", "seed"), ("table-rate", "head-rate", "batch-size", "device", "impl")),
     Group(
@@ -191,8 +191,8 @@ def train(
     """
     _check_rationales(rationale_column)
     beside_it = BesideModel(keep_words=keep_words, resamples=resamples)
-    beside_it.check(unlabelled, from_state, settings["augment"])
-    _check_teaching(unlabelled, probabilities, settings["teacher"], augment=settings["augment"])
+    beside_it.check(unlabelled, from_state)
+    _check_teaching(unlabelled, probabilities, settings["teacher"])
     _check_states(state, from_state)
     if merge_labels and from_state is not None:
         raise ConfigError(
@@ -276,16 +276,11 @@ def _default_output(data: Readable) -> Path:
     return (data if compression.by_name(data) is None else data.with_suffix("")).with_suffix(".onnx")
 
 
-def _check_teaching(
-    unlabelled: Sequence[Readable], probabilities: str | None, teacher: str | None, *, augment: int
-) -> None:
+def _check_teaching(unlabelled: Sequence[Readable], probabilities: str | None, teacher: str | None) -> None:
     """Refuse a teacher, or probabilities, without texts, and both of them together."""
-    if probabilities is not None and not unlabelled:
-        raise ConfigError("--probabilities needs --unlabelled, the file of the texts it applies to.")
-    if teacher is not None and not unlabelled and not augment:
-        raise ConfigError(
-            "--teacher needs texts to label: --unlabelled, a file of some, or --augment, which makes some of the rows."
-        )
+    for name, given in (("--teacher", teacher), ("--probabilities", probabilities)):
+        if given is not None and not unlabelled:
+            raise ConfigError(f"{name} needs --unlabelled, the file of the texts it applies to.")
     if teacher is not None and probabilities is not None:
         raise ConfigError("--teacher and --probabilities both label the unlabelled texts; use only one of them.")
 

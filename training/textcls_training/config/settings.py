@@ -164,11 +164,6 @@ class TrainConfig:
         False,
         "Train all weights of the teacher on the labelled rows first, which takes minutes to hours without a GPU.",
     )
-    augment: int = option(
-        Integer(0),
-        0,
-        "So many texts are made of the labelled rows, of parts and without some words, for the teacher to answer, too.",
-    )
     unlabelled_rows: int = option(Integer(1), 20_000, "Most unlabelled texts to use.")
     unlabelled_weight: float | None = option(
         Number(0),
@@ -225,8 +220,6 @@ class TrainConfig:
             raise ConfigError("keep_texts is only for a head of prototypes; no other model file holds texts.")
         if self.tune_teacher and self.teacher is None:
             raise ConfigError("tune_teacher tunes the teacher, and none is given; name one, or leave it out.")
-        if self.augment and self.teacher is None:
-            raise ConfigError("augment makes texts for the teacher to answer, and none is given; name one.")
         if self.batch_size is not None and self.optim is not None:
             raise ConfigError("Both all rates and batch_size are given; leave one of them out.")
         beside = self.beside_vectors()

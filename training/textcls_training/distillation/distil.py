@@ -67,8 +67,6 @@ class Pool:
         unlabelled: the unlabelled ones.
         folds: the train-valid splits of the labelled texts.
         classes: how many labels there are.
-        sources: the labelled texts of which the unlabelled ones were made [U, 2], -1 where they were given; None where
-            all were given.
         rationale: one flag a token of the labelled texts; None where there are no rationales.
     """
 
@@ -78,23 +76,15 @@ class Pool:
     unlabelled: Int64
     folds: Sequence[Fold]
     classes: int
-    sources: Int64 | None = None
     rationale: NDArray[np.bool_] | None = None
 
     def lesson(self, text_T: Int64, answer_UC: Float32, weight: float) -> Dataset:
-        """Return the labelled texts `text_T`, sure of their labels, and the unlabelled ones with their answers.
-
-        What was made of other labelled texts is left out: those are held out.
-        """
-        unlabelled = self.unlabelled
-        if self.sources is not None:
-            learned_U = ((self.sources < 0) | np.isin(self.sources, text_T)).all(axis=1)
-            unlabelled, answer_UC = unlabelled[learned_U], answer_UC[learned_U]
-        which = np.concatenate([text_T, unlabelled])
+        """Return the labelled texts `text_T`, sure of their labels, and all unlabelled ones with their answers."""
+        which = np.concatenate([text_T, self.unlabelled])
         corpus = self.corpus.select(which)
         hard_TC = np.eye(self.classes, dtype=np.float32)[self.labels[text_T]]
         labels = np.concatenate([self.labels[text_T], answer_UC.argmax(1)])
-        weight_R = np.repeat(np.array([1, weight], np.float32), [len(text_T), len(unlabelled)])
+        weight_R = np.repeat(np.array([1, weight], np.float32), [len(text_T), len(self.unlabelled)])
         rationale = None
         if self.rationale is not None:
             marked = self.rationale[self.corpus.places(text_T)]

@@ -52,7 +52,6 @@ class DistillationReport:
         given: unlabelled texts that were given.
         copies: how many were left out because labelled rows hold the same tokens.
         used: how many were answered.
-        made_up: how many of these were made of labelled ones.
         weight: how much each counts, a labelled row counting 1; 0 where held-out rows preferred the model without them.
         rows: held-out labelled rows.
         scores: what they say.
@@ -67,7 +66,6 @@ class DistillationReport:
     rows: int
     scores: Sequence[HeldOutScore]
     kept: str
-    made_up: int = 0
 
     def score(self, name: str) -> HeldOutScore | None:
         """Return the score of that name."""

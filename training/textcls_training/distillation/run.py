@@ -1,6 +1,6 @@
 """From labelled and unlabelled texts to a student, if held-out labelled rows want one."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -17,7 +17,6 @@ from textcls_training.data.split import hashes_of, masks_of
 from textcls_training.data.unlabelled import UnlabelledTexts
 from textcls_training.distillation import distil
 from textcls_training.distillation.distil import Candidate, Fitted, Fold, Pool
-from textcls_training.distillation.made_up import made_up
 from textcls_training.distillation.report import LABELS_ALONE, STUDENT, STUDENT_WITH_VECTORS, DistillationReport
 from textcls_training.distillation.teachers import EncoderTeacher, GivenAnswers, SelfTeacher, Teacher
 from textcls_training.fit.callbacks import Callback
@@ -61,7 +60,7 @@ class Distillation:
             InputError: there are no texts, or no such teacher.
             MissingExtraError: sentence-transformers is not installed.
         """
-        if not unlabelled.texts and not config.augment:
+        if not unlabelled.texts:
             copies = ", only duplicates of labelled ones" if unlabelled.copies else " with a word or symbol"
             raise InputError(f"There are no unlabelled texts{copies}; give others, or train without them.")
         if config.teacher is not None and unlabelled.probability_UC is not None:
@@ -110,9 +109,7 @@ class Distillation:
             SurroundingsError: the cache of sentence vectors cannot be written.
         """
         texts = [*given.texts, *(valid.texts if valid else ()), *self._unlabelled.texts]
-        made = made_up(given.texts, self._config.augment, self._config.seed, texts[len(given.texts) :])
-        texts += [one.text for one in made]
-        pool, hashes = self._pool(texts, given, valid, dataset, alone, [one.sources for one in made])
+        pool, hashes = self._pool(texts, given, valid, dataset, alone)
         teacher = self._teacher(texts, pool, hashes, alone.config, callback, stop, checkpoints)
         answers = None if stop.requested else distil.ask(teacher, pool, callback, stop)
         if answers is None:
@@ -134,8 +131,7 @@ class Distillation:
             teacher=teacher.name,
             given=unlabelled.given,
             copies=unlabelled.copies,
-            used=len(pool.unlabelled),
-            made_up=len(made),
+            used=len(unlabelled.texts),
             weight=0.0 if kept.name == LABELS_ALONE else weight,
             rows=len(alone.selected.labels),
             scores=distil.scores(answers, [without, *students]),
@@ -156,15 +152,9 @@ class Distillation:
             yield STUDENT, self._resolved(given, pool, alone, vectors)
 
     def _pool(
-        self,
-        texts: list[str],
-        given: LabelledTexts,
-        valid: LabelledTexts | None,
-        dataset: Dataset,
-        alone: Fitted,
-        made_of: Sequence[tuple[int, int]],
+        self, texts: list[str], given: LabelledTexts, valid: LabelledTexts | None, dataset: Dataset, alone: Fitted
     ) -> tuple[Pool, Int64]:
-        """Return all texts as the pool, the last of which were made of labelled ones, and their hashes."""
+        """Return all texts as the pool, and their hashes."""
         hashes = hashes_of(texts)
         rows, with_valid = len(given.texts), len(given.texts) + (len(valid.texts) if valid else 0)
         number = {name: i for i, name in enumerate(given.label_names())}
@@ -176,10 +166,6 @@ class Distillation:
             folds = [Fold(labelled[~mask], labelled[mask]) for mask in masks]
         else:
             folds = [Fold(labelled, np.arange(rows, with_valid))]
-        sources = None
-        if made_of:
-            sources = np.full((len(texts) - with_valid, 2), -1, np.int64)
-            sources[-len(made_of) :] = made_of
         pool = Pool(
             corpus=Corpus.of(texts, alone.config.max_tokens),
             labels=labels,
@@ -187,7 +173,6 @@ class Distillation:
             unlabelled=np.arange(with_valid, len(texts)),
             folds=folds,
             classes=len(number),
-            sources=sources,
             rationale=dataset.rationale,
         )
         return pool, hashes
@@ -250,7 +235,6 @@ class Distillation:
             "teacher": report.teacher,
             **encoded,
             "rows": report.used,
-            **({"made_up": report.made_up} if report.made_up else {}),
             "weight": report.weight,
             "data_sha256": self._unlabelled.sha256(),
         }

@@ -139,7 +139,7 @@ def run(
 def _continued(task: Task, state: Path | None, from_state: Path) -> Task:
     if state is not None and state.resolve() == from_state.resolve():
         raise ConfigError(f"{state} is the training that this one goes on from; name another folder for the new state.")
-    if task.unlabelled is not None or task.config.augment:
+    if task.unlabelled is not None:
         raise ConfigError("Unlabelled texts cannot teach yet where a training goes on; leave one of the two out.")
     earlier = Continuation(Finished.load(from_state), task.given, task.config)
     task.callback.note(earlier.sentence())
@@ -200,16 +200,13 @@ def _with_head(outcome: DistillationOutcome, config: TrainConfig, labels: int) -
 
 def _distillation(config: TrainConfig, unlabelled: UnlabelledTexts | None, given: LabelledTexts) -> Distillation | None:
     """Return what is to be done with unlabelled texts; None if there are none, or if they are to count nothing."""
-    if unlabelled is None and config.augment:
-        unlabelled = UnlabelledTexts(texts=[], probability_UC=None, given=0, copies=0)
     if unlabelled is not None and (given.label_sets is not None or given.weights is not None):
         what = "several labels" if given.label_sets is not None else "weights"
         raise ConfigError(f"Unlabelled texts cannot be used where rows have {what}; train without them.")
     if unlabelled is None:
         if config.teacher is not None:
             raise ConfigError(
-                "A teacher needs unlabelled texts to label, and there are none; give some, have some made of the "
-                "labelled ones (augment), or leave the teacher out."
+                "A teacher needs unlabelled texts to label, and there are none; give some, or leave the teacher out."
             )
         return None
     return None if config.unlabelled_weight == 0 else Distillation(unlabelled, config)

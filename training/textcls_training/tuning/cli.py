@@ -40,8 +40,8 @@ _MEASURES: Final[dict[str, Measure]] = {"accuracy": "accuracy", "macro-f1": "mac
 _OUTPUT: Final = Path("textcls.toml")
 # What rows that are labelled alone do not have, and what is of one model rather than of rows.
 _LEFT_OUT: Final = (
-    "teacher", "tune_teacher", "augment", "unlabelled_rows", "unlabelled_weight", "rationale_weight", "rehearsal_rows",
-    "head", "keep_texts", "example", "target_precision", "target_recall",
+    "teacher", "tune_teacher", "unlabelled_rows", "unlabelled_weight", "rationale_weight", "rehearsal_rows", "head",
+    "keep_texts", "example", "target_precision", "target_recall",
 )  # fmt: skip
 # How `textcls train` is told to read the same rows.
 _OF_READING: Final = (
