@@ -26,7 +26,7 @@ from textcls.display.report_lines import summary_lines
 from textcls.evaluation import intervals, metrics
 from textcls.evaluation.data_quality.scripts import script_of
 from textcls.evaluation.reporting.abstention import Costs, abstention
-from textcls.evaluation.reporting.answers import Answer
+from textcls.evaluation.reporting.answers import RowSummary
 from textcls.evaluation.reporting.slices import slices
 
 NASTY = "<script>alert(1)</script> | my card *was* [charged](http://x) twice"
@@ -45,8 +45,8 @@ def found(classifier: Classifier, rows: list[tuple[str, str]]) -> OneLabelModelR
     return textcls.report(classifier, rows)
 
 
-def kept(tokens: int = 4, unknown: int = 0, script: str = "Latin") -> Answer:
-    return Answer("billing", 0.9, tokens, unknown, script, (), None)
+def kept(tokens: int = 4, unknown: int = 0, script: str = "Latin") -> RowSummary:
+    return RowSummary("billing", 0.9, tokens, unknown, script, (), None)
 
 
 # Figures
@@ -140,7 +140,7 @@ def test_costs_below_zero_are_refused() -> None:
 
 def test_the_word_behind_errors_is_named_with_how_often_it_is_right(classifier: Classifier) -> None:
     texts = ["my card was charged twice"] * 9
-    word = Answer.of(classifier.explain(texts[0]), "billing").words[0]
+    word = RowSummary.of(classifier.explain(texts[0]), "billing").words[0]
     assert classifier.predict(texts[0]).label == "billing"
     report = textcls.report(classifier, zip(texts, ["billing"] * 4 + ["gossip"] * 5, strict=True))
     (group,) = report.errors
@@ -155,7 +155,7 @@ def test_the_word_behind_errors_is_named_with_how_often_it_is_right(classifier: 
 
 
 def test_a_word_is_told_once_however_often_it_stands(classifier: Classifier) -> None:
-    words = Answer.of(classifier.explain("card card card charged"), "returns").words
+    words = RowSummary.of(classifier.explain("card card card charged"), "returns").words
     assert len(words) == len(set(words))
     assert set(words) <= {"card", "charged"}
 

@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 
 from tests.labelling.files import Open
-from textcls.labelling.answers import AnswersFile
+from textcls.labelling.answers import AnnotationsFile
 
 
 @pytest.fixture
 def opened() -> Iterator[Open]:
     """Open a file of answers."""
-    files: list[AnswersFile] = []
+    files: list[AnnotationsFile] = []
 
-    def one(path: Path, *, several: bool) -> AnswersFile:
-        files.append(AnswersFile(path, several=several))
+    def one(path: Path, *, several: bool) -> AnnotationsFile:
+        files.append(AnnotationsFile(path, several=several))
         return files[-1]
 
     yield one

@@ -2,6 +2,6 @@
 
 from collections.abc import Callable
 
-from textcls.labelling.answers import AnswersFile
+from textcls.labelling.answers import AnnotationsFile
 
-Open = Callable[..., AnswersFile]
+Open = Callable[..., AnnotationsFile]

@@ -16,15 +16,15 @@ from textcls._util.file_lock import try_lock
 from textcls.data import TargetOptions, read_label_sets, read_labelled
 from textcls.errors import InputError, SurroundingsError
 from textcls.labelling import answers
-from textcls.labelling.answers import Answer, AnswersFile
+from textcls.labelling.answers import Annotation, AnnotationsFile
 
 WRITER = """
 import sys
 from pathlib import Path
-from textcls.labelling.answers import Answer, AnswersFile
-file = AnswersFile(Path(sys.argv[1]), several=False)
+from textcls.labelling.answers import Annotation, AnnotationsFile
+file = AnnotationsFile(Path(sys.argv[1]), several=False)
 for i in range(10**6):
-    file.append(Answer(f"text {i} " + "x" * 300, ("label",), i))
+    file.append(Annotation(f"text {i} " + "x" * 300, ("label",), i))
     print(i, flush=True)
     if i % 7 == 6:
         file.exchange(file.answers[:-1])
@@ -61,7 +61,7 @@ def test_a_kill_loses_no_confirmed_answer(tmp_path: Path, opened: Open) -> None:
     assert rows[: len(expected)] == expected
     # What was being written when the kill came may be there as well.
     assert len(rows) <= len(expected) + 2
-    file.append(Answer("after the kill", ("label",)))
+    file.append(Annotation("after the kill", ("label",)))
     assert lines(path)[-1] == {"text": "after the kill", "label": "label"}
 
 
@@ -69,7 +69,7 @@ def test_a_line_that_was_cut_off_is_removed_and_the_next_answer_stands_on_its_ow
     path = tmp_path / "labels.jsonl"
     path.write_text('{"text": "a", "label": "x"}\n{"text": "b", "la', encoding="utf-8")
     file = opened(path, several=False)
-    file.append(Answer("c", ("y",), 2, "model", "Ann"))
+    file.append(Annotation("c", ("y",), 2, "model", "Ann"))
     assert lines(path) == [
         {"text": "a", "label": "x"},
         {"text": "c", "label": "y", "row": 3, "chosen": "model", "by": "Ann"},
@@ -80,7 +80,7 @@ def test_a_last_line_without_an_end_is_kept_if_it_is_whole(tmp_path: Path, opene
     path = tmp_path / "labels.jsonl"
     path.write_text('{"text": "a", "label": "x"}', encoding="utf-8")
     file = opened(path, several=False)
-    file.append(Answer("b", ("y",)))
+    file.append(Annotation("b", ("y",)))
     assert [line["text"] for line in lines(path)] == ["a", "b"]
 
 
@@ -88,11 +88,11 @@ def test_two_processes_do_not_write_one_file_even_after_an_answer_was_taken_back
     path = tmp_path / "labels.jsonl"
     file = opened(path, several=False)
     with pytest.raises(SurroundingsError, match="Another process is labelling into"):
-        AnswersFile(path, several=False)
-    file.append(Answer("a", ("x",)))
+        AnnotationsFile(path, several=False)
+    file.append(Annotation("a", ("x",)))
     file.exchange([])
     with pytest.raises(SurroundingsError, match="Another process is labelling into"):
-        AnswersFile(path, several=False)
+        AnnotationsFile(path, several=False)
     file.close()
     assert opened(path, several=False).answers == []
 
@@ -111,7 +111,7 @@ def test_another_file_is_not_written_into(tmp_path: Path, opened: Open, line: st
     path = tmp_path / "labels.jsonl"
     path.write_text(f'{{"text": "a", "label": "x"}}\n{line}\n', encoding="utf-8")
     with pytest.raises(InputError, match="line 2, is no answer: ") as error:
-        AnswersFile(path, several=False)
+        AnnotationsFile(path, several=False)
     assert why in str(error.value)
     assert path.read_text(encoding="utf-8").endswith(f"{line}\n")
 
@@ -119,12 +119,12 @@ def test_another_file_is_not_written_into(tmp_path: Path, opened: Open, line: st
 def test_an_answer_that_could_not_be_written_is_not_in_the_file(tmp_path: Path, opened: Open) -> None:
     path = tmp_path / "labels.jsonl"
     file = opened(path, several=False)
-    file.append(Answer("a", ("x",)))
+    file.append(Annotation("a", ("x",)))
     before = path.read_bytes()
     with limited(len(before) + 20), pytest.raises(SurroundingsError, match="this answer was not saved"):
-        file.append(Answer("b" * 100, ("x",)))
+        file.append(Annotation("b" * 100, ("x",)))
     assert path.read_bytes() == before
-    file.append(Answer("c", ("x",)))
+    file.append(Annotation("c", ("x",)))
     assert [line["text"] for line in lines(path)] == ["a", "c"]
 
 
@@ -134,7 +134,9 @@ def test_training_reads_the_file(tmp_path: Path, opened: Open, several: bool) ->
     file = opened(path, several=several)
     for i in range(12):
         label = ("billing", "returns")[i % 2]
-        file.append(Answer(f'{label} text {i} \ud800\n"', (label, "all") if several and i else (label,), i, "model"))
+        file.append(
+            Annotation(f'{label} text {i} \ud800\n"', (label, "all") if several and i else (label,), i, "model")
+        )
     if several:
         found = read_label_sets(path, targets=TargetOptions())
         assert found.labels[1] == {"returns": 1.0, "all": 1.0}
@@ -149,7 +151,7 @@ def test_who_gets_the_file_while_another_replaces_or_removes_it_writes_where_it_
     path = tmp_path / "labels.jsonl"
     first = opened(path, several=False)
     for text in ("a", "b"):
-        first.append(Answer(text, ("x",)))
+        first.append(Annotation(text, ("x",)))
 
     def late(file: int) -> bool:
         """The second has opened the file, and not locked it yet."""
@@ -160,7 +162,7 @@ def test_who_gets_the_file_while_another_replaces_or_removes_it_writes_where_it_
 
     monkeypatch.setattr(answers, "try_lock", late)
     second = opened(path, several=False)
-    second.append(Answer("c", ("x",)))
+    second.append(Annotation("c", ("x",)))
     found = ["c"] if emptied else ["a", "c"]
     assert [answer.text for answer in second.answers] == found
     assert [line["text"] for line in lines(path)] == found
@@ -169,11 +171,11 @@ def test_who_gets_the_file_while_another_replaces_or_removes_it_writes_where_it_
 def test_an_answer_that_fails_after_answers_were_replaced_leaves_no_gap(tmp_path: Path, opened: Open) -> None:
     path = tmp_path / "labels.jsonl"
     file = opened(path, several=False)
-    file.append(Answer("a", ("x",)))
+    file.append(Annotation("a", ("x",)))
     file.exchange(file.answers)
     with limited(path.stat().st_size + 20), pytest.raises(SurroundingsError, match="this answer was not saved"):
-        file.append(Answer("b" * 100, ("x",)))
-    file.append(Answer("c", ("x",)))
+        file.append(Annotation("b" * 100, ("x",)))
+    file.append(Annotation("c", ("x",)))
     assert [line["text"] for line in lines(path)] == ["a", "c"]
     with pytest.raises(SurroundingsError, match="Another process is labelling"):
-        AnswersFile(path, several=False)
+        AnnotationsFile(path, several=False)

@@ -9,7 +9,7 @@ import pytest
 from tests.labelling.files import Open
 from textcls.errors import InputError, NotFoundError, TextclsError
 from textcls.evaluation.data_quality.label_audit import SuspectRow
-from textcls.labelling.answers import Answer
+from textcls.labelling.answers import Annotation
 from textcls.labelling.learner import Learned
 from textcls.labelling.session import LEASE, Session
 
@@ -159,8 +159,8 @@ def test_what_was_answered_yesterday_is_not_asked_today(begin: Begin) -> None:
 def test_near_copies_are_asked_once_and_copies_of_earlier_answers_are_told_with_their_labels(begin: Begin) -> None:
     session = begin(["One text", "one  text!", "another"])
     assert session.state()["left"] == 2
-    session.file.append(Answer("ANOTHER", ("b",)))
-    session.file.append(Answer("another.", ("a",)))
+    session.file.append(Annotation("ANOTHER", ("b",)))
+    session.file.append(Annotation("another.", ("a",)))
     session.file.close()
     assert begin(["One text", "another"]).state()["left"] == 1
 
@@ -172,7 +172,7 @@ def test_suspects_are_asked_for_in_their_order_and_only_their_lines_change(begin
         SuspectRow(3, "three", "a", "b", 0.2, 0.7, (), 0),
     ]
     session = begin(texts, suspects=suspects)
-    session.file.exchange(Answer(text, ("a",), row, "given") for row, text in enumerate(texts))
+    session.file.exchange(Annotation(text, ("a",), row, "given") for row, text in enumerate(texts))
     session.file.close()
     session = begin(texts, suspects=suspects)
     first = session.next("one")
@@ -204,7 +204,7 @@ class Learner:
 
     asked: list[int]
 
-    def learn(self, labels: Sequence[str], answers: Sequence[Answer]) -> Learned:
+    def learn(self, labels: Sequence[str], answers: Sequence[Annotation]) -> Learned:
         self.asked.append(len(answers))
         if self.fails:
             self.done.set()

@@ -12,13 +12,13 @@ import pytest
 from textcls import Classifier
 from textcls.data import read_labelled
 from textcls.errors import SurroundingsError
-from textcls.labelling.answers import Answer
+from textcls.labelling.answers import Annotation
 from textcls_training.labelling.learn import Learning
 from textcls_training.labelling.process import LearningProcess
 
 PARENT = """
 import sys
-from textcls.labelling.answers import Answer
+from textcls.labelling.answers import Annotation
 from textcls_training.labelling.process import LearningProcess
 if __name__ == "__main__":
     learner = LearningProcess(["one text", "another text"], several=False)
@@ -34,9 +34,9 @@ def tickets(sample_path: Path) -> tuple[list[str], list[str]]:
     return list(found.texts), list(found.labels)
 
 
-def answers_to(rows: range, tickets: tuple[list[str], list[str]]) -> list[Answer]:
+def answers_to(rows: range, tickets: tuple[list[str], list[str]]) -> list[Annotation]:
     texts, labels = tickets
-    return [Answer(texts[row], (labels[row],), row) for row in rows]
+    return [Annotation(texts[row], (labels[row],), row) for row in rows]
 
 
 def test_before_there_are_enough_answers_names_are_hints_and_the_choice_has_no_model(
@@ -82,7 +82,8 @@ def test_of_several_labels_held_out_answers_are_right_if_all_are(
 ) -> None:
     texts = [f"{word} and {other}" for word in ("red", "green") for other in map(str, range(30))]
     answers = [
-        Answer(text, tuple(word for word in ("red", "green") if word in text), row) for row, text in enumerate(texts)
+        Annotation(text, tuple(word for word in ("red", "green") if word in text), row)
+        for row, text in enumerate(texts)
     ]
     found = Learning(texts, tmp_path, several=True).learn(["red", "green"], answers)
     assert sum(found.held_out.values()) > 0.9 * len(found.held_out) > 0

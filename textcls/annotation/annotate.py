@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from textcls.annotation.endpoint import Endpoint, RefusedError
-from textcls.annotation.journal import Answer, Journal
+from textcls.annotation.journal import Journal, JournalEntry
 from textcls.annotation.price import estimate
 from textcls.errors import SurroundingsError, TextclsError
 from textcls.model import tokenizer
@@ -95,7 +95,7 @@ def agreement(rows: Sequence[tuple[str, str]], labels: Sequence[str], journal: J
     return Agreement(right.total(), asked.total(), {label: (right[label], asked[label]) for label in asked})
 
 
-def best(answer: Answer, labels: Sequence[str]) -> str | None:
+def best(answer: JournalEntry, labels: Sequence[str]) -> str | None:
     """Return the label that was answered; None if it was none of these."""
     if answer.probabilities is None:
         return None

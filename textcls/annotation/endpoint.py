@@ -14,7 +14,7 @@ import openai
 from openai.types.chat import ChatCompletion
 from openai.types.chat.chat_completion import Choice
 
-from textcls.annotation.journal import Answer
+from textcls.annotation.journal import JournalEntry
 from textcls.annotation.price import estimate
 from textcls.annotation.probabilities import Token, certain, label_of, of_tokens
 from textcls.annotation.prompt import Prompt
@@ -82,7 +82,7 @@ class Endpoint:
     async def __aexit__(self, *_: object) -> None:
         await self._client.close()
 
-    async def ask(self, text: str) -> Answer:
+    async def ask(self, text: str) -> JournalEntry:
         """Return what the model says of a text.
 
         Raises:
@@ -130,7 +130,7 @@ class Endpoint:
         found: ChatCompletion = await self._client.chat.completions.create(**asked)
         return found
 
-    def _answer(self, text: str, said: ChatCompletion) -> Answer:
+    def _answer(self, text: str, said: ChatCompletion) -> JournalEntry:
         """Return what was said; an answer that is cut off, or an error in its place, is not for good."""
         if not said.choices:
             raise SurroundingsError(f"The server gave no answer that can be read (it has no choices). {_GOES_ON}")
@@ -147,7 +147,7 @@ class Endpoint:
         usage, guess = said.usage, estimate(self.prompt, [text])
         read = (usage.prompt_tokens if usage is not None else 0) or guess.read
         written = (usage.completion_tokens if usage is not None else 0) or guess.written
-        return Answer(probabilities, read, written, datetime.now(UTC).isoformat(timespec="seconds"))
+        return JournalEntry(probabilities, read, written, datetime.now(UTC).isoformat(timespec="seconds"))
 
 
 def _tokens(choice: Choice) -> list[Token]:

@@ -16,7 +16,7 @@ _MAGIC: Final = b"SQLite format 3\0"
 _TABLE: Final = "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL) WITHOUT ROWID"
 
 
-class Answer(NamedTuple):
+class JournalEntry(NamedTuple):
     """What was answered about a text.
 
     Attributes:
@@ -59,7 +59,7 @@ class Journal:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
-    def get(self, text: str) -> Answer | None:
+    def get(self, text: str) -> JournalEntry | None:
         """Return what was answered about a text; None if that has not been asked.
 
         Raises:
@@ -69,9 +69,9 @@ class Journal:
             found = self._file.execute("SELECT answer FROM answers WHERE key = ?", [self._key(text)]).fetchone()
         except sqlite3.DatabaseError as error:
             raise _foreign(self._path, error) from error
-        return None if found is None else Answer(*json.loads(found[0]))
+        return None if found is None else JournalEntry(*json.loads(found[0]))
 
-    def put(self, text: str, answer: Answer) -> None:
+    def put(self, text: str, answer: JournalEntry) -> None:
         """Keep an answer, however this process ends.
 
         Raises:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from textcls.annotation.journal import Answer
+from textcls.annotation.journal import JournalEntry
 from textcls.annotation.prompt import Prompt
 
 # So many characters of ASCII are a token in the mean; of other scripts each is about one.
@@ -30,7 +30,7 @@ class Tokens(NamedTuple):
         return (self.read * price.read + self.written * price.written) / 1e6
 
 
-def estimate(prompt: Prompt, texts: Iterable[str], known: Sequence[tuple[str, Answer]] = ()) -> Tokens:
+def estimate(prompt: Prompt, texts: Iterable[str], known: Sequence[tuple[str, JournalEntry]] = ()) -> Tokens:
     """Return about how many tokens the answers to some texts take.
 
     Args:

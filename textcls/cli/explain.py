@@ -149,7 +149,7 @@ def explain(
     prediction = classifier.predict(_standard_input() if text == "-" else text, explain=True, threshold=threshold)
     explanation = explanation_of(prediction)
     by_others = [other.predict(explanation.text, explain=True) for other in others]
-    answer = _Answer(prediction, explained_labels(prediction, label, against), against, unit, by_others)
+    answer = _ExplainedText(prediction, explained_labels(prediction, label, against), against, unit, by_others)
     answer.sub_tokens = classifier.parts(explanation.text) if with_parts else None
     if with_change:
         one = answer.attributions[0].label if prediction.several else None
@@ -177,7 +177,7 @@ def _check_together(groups: Path | None, rows: Path | None, *, with_change: bool
         raise ConfigError("--row-texts needs --rows, the file of the rows.")
 
 
-class _Answer:
+class _ExplainedText:
     """What is told of an answer."""
 
     def __init__(
@@ -208,7 +208,7 @@ class _Answer:
         return self.attributions if self.shown_by is self.explanation else self._attributions(self.explanation)
 
 
-def _plain(answer: _Answer, temperature: float) -> dict[str, Any]:
+def _plain(answer: _ExplainedText, temperature: float) -> dict[str, Any]:
     by_unit = None if answer.shown_by is answer.explanation else answer.shown_by
     found = explanation_json(
         answer.prediction, answer.explanation, answer.by_token, temperature, answer.sub_tokens, by_unit
@@ -220,14 +220,14 @@ def _plain(answer: _Answer, temperature: float) -> dict[str, Any]:
     return found
 
 
-def _similar(classifier: Classifier, answer: _Answer, path: Path) -> SimilarRows:
+def _similar(classifier: Classifier, answer: _ExplainedText, path: Path) -> SimilarRows:
     """Return the rows of a file that are like the text; the first label explained is looked at."""
     reading = Reading(ReadOptions(), BadRows(), quiet=True)
     with reading.texts_and_labels(path, (), classifier.info.label_column, classifier.info) as rows:
         return similar_rows(classifier, answer.explanation, answer.by_token[0], rows)
 
 
-def _write_page(path: Path, model: Path, answer: _Answer, label: str | None, top: int) -> None:
+def _write_page(path: Path, model: Path, answer: _ExplainedText, label: str | None, top: int) -> None:
     fragment = html_explanation.prediction_fragment(
         replace(answer.prediction, explanation=answer.shown_by),
         label=label,
@@ -244,7 +244,7 @@ def _write_page(path: Path, model: Path, answer: _Answer, label: str | None, top
         file.write(page.encode())
 
 
-def _write_plot(path: Path, answer: _Answer, top: int) -> None:
+def _write_plot(path: Path, answer: _ExplainedText, top: int) -> None:
     if len(answer.attributions) > 1:
         names = listed([named(one.label) for one in answer.attributions])
         raise ConfigError(f"A plot explains one label, and the text has {names}; choose one by --label.")
@@ -253,7 +253,7 @@ def _write_plot(path: Path, answer: _Answer, top: int) -> None:
         file.write(figures.content(figure, figures.format_of(path)))
 
 
-def _report(answer: _Answer, top: int) -> Iterator[Printable]:
+def _report(answer: _ExplainedText, top: int) -> Iterator[Printable]:
     report = terminal_explanation
     given = (answer.prediction, answer.shown_by)
     if answer.prediction.several:

@@ -17,7 +17,7 @@ from textcls.display.html import label_page
 from textcls.display.text import plural
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation.data_quality.label_audit import SuspectRow
-from textcls.labelling.answers import Answer, AnswersFile
+from textcls.labelling.answers import Annotation, AnnotationsFile
 from textcls.labelling.http import Server
 from textcls.labelling.session import Session
 from textcls.labelling.suggest import Pool
@@ -94,9 +94,9 @@ def label(
     texts = [row.text for row in rows] if suspects else _texts(data, text_columns, reading)
     reading.say_skipped()
     found = _suspects(rows, reading) if suspects else ()
-    with closing(AnswersFile(output, several=several)) as file:
+    with closing(AnnotationsFile(output, several=several)) as file:
         if rows and not file.answers:
-            file.exchange(Answer(row.text, (row.label,), number, "given") for number, row in enumerate(rows))
+            file.exchange(Annotation(row.text, (row.label,), number, "given") for number, row in enumerate(rows))
         learner = None if learner_of is None else learner_of(texts, several=several)
         start = [] if suspects else Pool.of(texts, START_CANDIDATES).choose(START, [one.text for one in file.answers])
         session = Session(texts, labels, file, learner, start=start, suspects=found)

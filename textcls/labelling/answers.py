@@ -24,7 +24,7 @@ _ADVICE: Final = "name another file with --output, or repair it"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Annotation:
     """The label, or the labels, of a text.
 
     Attributes:
@@ -54,7 +54,7 @@ class Answer:
             return json.dumps(fields).encode() + b"\n"
 
     @classmethod
-    def of_line(cls, line: bytes, *, several: bool) -> "Answer":
+    def of_line(cls, line: bytes, *, several: bool) -> "Annotation":
         """Read what `line` has written, or a person: only `text` and `label` are needed.
 
         Raises:
@@ -85,7 +85,7 @@ def _name(found: object) -> str | None:
     return found if isinstance(found, str) else None
 
 
-class AnswersFile:
+class AnnotationsFile:
     """The answers on disk, for one process at a time.
 
     Attributes:
@@ -110,7 +110,7 @@ class AnswersFile:
             self._file.close()
             raise
 
-    def append(self, answer: Answer) -> None:
+    def append(self, answer: Annotation) -> None:
         """Add an answer; it is on disk when this returns.
 
         Raises:
@@ -128,7 +128,7 @@ class AnswersFile:
         self._size += len(line)
         self.answers.append(answer)
 
-    def exchange(self, answers: Iterable[Answer]) -> None:
+    def exchange(self, answers: Iterable[Annotation]) -> None:
         """Replace all answers; the file then holds these, or as before the earlier ones.
 
         Raises:
@@ -173,14 +173,14 @@ class AnswersFile:
         except FileNotFoundError:
             return False
 
-    def _read(self) -> list[Answer]:
+    def _read(self) -> list[Annotation]:
         data = self.path.read_bytes()
         whole = data.rfind(b"\n") + 1
         lines = data[:whole].split(b"\n")
         if whole < len(data):
             # A last line without an end is whole if somebody else wrote it, and torn if a kill did.
             try:
-                Answer.of_line(data[whole:], several=self.several)
+                Annotation.of_line(data[whole:], several=self.several)
             except ValueError:
                 self._begin_again(whole)
             else:
@@ -191,7 +191,7 @@ class AnswersFile:
             if not line.strip():
                 continue
             try:
-                found.append(Answer.of_line(line, several=self.several))
+                found.append(Annotation.of_line(line, several=self.several))
             except ValueError as error:
                 why = "it is no JSON" if isinstance(error, json.JSONDecodeError) else str(error)
                 raise InputError(f"{self.path}, line {number}, is no answer: {why}; {_ADVICE}.") from error
@@ -210,6 +210,6 @@ class AnswersFile:
         os.fsync(self._file.fileno())
 
 
-def labels_of(answers: Sequence[Answer]) -> list[str]:
+def labels_of(answers: Sequence[Annotation]) -> list[str]:
     """Return all labels of answers, in the order in which they first occur."""
     return list(dict.fromkeys(label for answer in answers for label in answer.labels))

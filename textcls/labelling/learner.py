@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from textcls.labelling.answers import Answer
+from textcls.labelling.answers import Annotation
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Learned:
 class Learner(Protocol):
     """Learns beside the page, in a process of its own."""
 
-    def learn(self, labels: Sequence[str], answers: Sequence[Answer]) -> Learned:
+    def learn(self, labels: Sequence[str], answers: Sequence[Annotation]) -> Learned:
         """Learn from answers; it takes seconds.
 
         Args:

@@ -4,15 +4,15 @@ from collections import Counter
 from collections.abc import Sequence
 
 from textcls.evaluation.data_quality.duplicates import near
-from textcls.labelling.answers import Answer
+from textcls.labelling.answers import Annotation
 
 
-def matched(texts: Sequence[str], answers: Sequence[Answer]) -> dict[int, Answer]:
+def matched(texts: Sequence[str], answers: Sequence[Annotation]) -> dict[int, Annotation]:
     """Return the answers to texts, by their numbers: that of the answer if it is right, else that of the same text."""
     rows: dict[str, list[int]] = {}
     for row, text in enumerate(texts):
         rows.setdefault(text, []).append(row)
-    found: dict[int, Answer] = {}
+    found: dict[int, Annotation] = {}
     for answer in answers:
         same = rows.get(answer.text, [])
         free = [row for row in same if row not in found]
@@ -23,7 +23,7 @@ def matched(texts: Sequence[str], answers: Sequence[Answer]) -> dict[int, Answer
     return found
 
 
-def one_of_each(texts: Sequence[str], answers: Sequence[Answer]) -> set[int]:
+def one_of_each(texts: Sequence[str], answers: Sequence[Annotation]) -> set[int]:
     """Return the first of each group of near copies, but those whose copies have answers; and all with an answer."""
     found = set(matched(texts, answers))
     seen = {near(answer.text) for answer in answers}
@@ -34,7 +34,7 @@ def one_of_each(texts: Sequence[str], answers: Sequence[Answer]) -> set[int]:
     return found
 
 
-def labels_of_copies(answers: Sequence[Answer]) -> dict[int, Counter[str]]:
+def labels_of_copies(answers: Sequence[Annotation]) -> dict[int, Counter[str]]:
     """Return how often near copies have each label."""
     found: dict[int, Counter[str]] = {}
     for answer in answers:

@@ -17,7 +17,7 @@ from textcls.errors import InputError, NotFoundError, SurroundingsError, Textcls
 from textcls.evaluation.data_quality.duplicates import near
 from textcls.evaluation.data_quality.label_audit import SuspectRow
 from textcls.labelling import progress, proposals
-from textcls.labelling.answers import Answer, AnswersFile, Chosen, labels_of
+from textcls.labelling.answers import Annotation, AnnotationsFile, Chosen, labels_of
 from textcls.labelling.learner import Learned, Learner
 from textcls.labelling.matching import labels_of_copies, matched, one_of_each
 from textcls.model.classifier import Classifier
@@ -47,7 +47,7 @@ class Done(NamedTuple):
 
     row: int
     skipped: bool
-    before: Answer | None
+    before: Annotation | None
 
 
 class Session:
@@ -57,7 +57,7 @@ class Session:
         self,
         texts: Sequence[str],
         labels: Sequence[str],
-        file: AnswersFile,
+        file: AnnotationsFile,
         learner: Learner | None = None,
         *,
         start: Sequence[int] = (),
@@ -155,7 +155,7 @@ class Session:
             if lease is not None and lease.who != who:
                 raise InputError("Somebody else is labelling this text.")
             chosen: Chosen = lease.chosen if lease is not None else "model"
-            answer = Answer(self.texts[row], given, row, chosen, by)
+            answer = Annotation(self.texts[row], given, row, chosen, by)
             if before is None:
                 self.file.append(answer)
             else:
@@ -262,7 +262,7 @@ class Session:
             raise TooLargeError(f"More than {MOST_LABELS:,} labels cannot be given on this page.")
         return given
 
-    def _changed(self, row: int, answer: Answer | None) -> None:
+    def _changed(self, row: int, answer: Annotation | None) -> None:
         """Take note of a new answer to a text, or of none any more."""
         if answer is None:
             self._answer_of.pop(row, None)

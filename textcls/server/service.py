@@ -19,7 +19,7 @@ from textcls.server.admission.budget import Budget, Share
 from textcls.server.admission.key_limits import KeyLimits
 from textcls.server.admission.origins import Origins
 from textcls.server.inference import answers, micro_batching
-from textcls.server.inference.answers import Answer, Request, RequestReader
+from textcls.server.inference.answers import EncodedAnswer, Request, RequestReader
 from textcls.server.inference.micro_batching import MicroBatcher
 from textcls.server.models import loading, teaching
 from textcls.server.models.registry import Generation, Served
@@ -175,7 +175,7 @@ class Service:
         self._requests -= 1
         self.counts.add(metrics.IN_PROGRESS, by=-1)
 
-    async def answer(self, received: Received) -> Answer:
+    async def answer(self, received: Received) -> EncodedAnswer:
         """Answer a request within the deadline: here if it is short, else in a thread.
 
         Raises:
@@ -215,7 +215,7 @@ class Service:
             )
         return microseconds
 
-    async def _in_thread(self, read: Callable[[], Request], received: Received) -> Answer:
+    async def _in_thread(self, read: Callable[[], Request], received: Received) -> EncodedAnswer:
         """Answer in a thread; a search in one of its own, behind which nothing else waits.
 
         Raises:
@@ -224,14 +224,14 @@ class Service:
         """
         share = received.share
 
-        def begin() -> Answer | Request:
+        def begin() -> EncodedAnswer | Request:
             share.hold(int(_READING * share.held))
             request = read()
             self._within_deadline(request)
             share.hold(request.bytes)
             return request if request.searches else complete(request)
 
-        def complete(request: Request) -> Answer:
+        def complete(request: Request) -> EncodedAnswer:
             large = share.held > _LARGE_BYTES
             answer = answers.complete(request)
             if large:

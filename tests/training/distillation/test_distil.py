@@ -18,7 +18,7 @@ from textcls_training.data.arrays import Float32, Int64
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.split import hashes_of, masks_of
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
-from textcls_training.distillation.distil import Answers, Candidate, Fold, Pool, ask, preferred
+from textcls_training.distillation.distil import Candidate, Fold, Pool, TeacherAnswers, ask, preferred
 from textcls_training.distillation.report import HeldOutScore
 from textcls_training.distillation.teachers import GivenAnswers
 from textcls_training.fit.callbacks import NOBODY
@@ -94,7 +94,7 @@ class Witness:
 def test_a_teacher_never_learns_from_the_rows_that_judge_him() -> None:
     pool, witness = pool_of(LABELLED, MORE.texts[:20]), Witness()
     found = ask(witness, pool, NOBODY, Stop())
-    assert isinstance(found, Answers)
+    assert isinstance(found, TeacherAnswers)
     assert len(witness.lessons) == 6
     for fold, (taught, labels, asked) in zip(pool.folds, witness.lessons, strict=False):
         assert not set(taught) & set(asked)

@@ -12,7 +12,7 @@ from textcls.errors import InputError
 from textcls.evaluation import label_set_metrics, metrics
 from textcls.evaluation.comparison.figures import figures_of
 from textcls.evaluation.comparison.paired import Agreement, Difference
-from textcls.evaluation.comparison.sides import Answers, Labels, ModelSide, Side, is_several, sides_of
+from textcls.evaluation.comparison.sides import Labels, ModelSide, Side, SideAnswers, is_several, sides_of
 from textcls.evaluation.comparison.words import EXPLAINED, ChangedWord, Flip, changed_words, explained
 from textcls.evaluation.evaluation import is_label_set, with_one_label
 from textcls.evaluation.intervals import CHANCE
@@ -154,7 +154,7 @@ def compare(
 
 
 def compared(
-    sides: tuple[Side, Side], texts: Sequence[str], right: Sequence[Labels], answers: tuple[Answers, Answers]
+    sides: tuple[Side, Side], texts: Sequence[str], right: Sequence[Labels], answers: tuple[SideAnswers, SideAnswers]
 ) -> Comparison:
     """Return the comparison of the answers of two sides.
 
@@ -205,7 +205,7 @@ def _columns(rows: Iterable[tuple[str, Any]]) -> tuple[list[str], list[Any]]:
     return texts, labels
 
 
-def _unknown_labels(side: Side, right: Sequence[Labels], answers: Answers) -> tuple[str, ...]:
+def _unknown_labels(side: Side, right: Sequence[Labels], answers: SideAnswers) -> tuple[str, ...]:
     """Return which labels of the rows a model does not know.
 
     Raises:
@@ -223,7 +223,7 @@ def _names(labels: Labels) -> tuple[str, ...]:
     return (labels,) if isinstance(labels, str) else labels
 
 
-def _report(side: Side, right: Sequence[Labels], answers: Answers, unknown: tuple[str, ...]) -> SideReport:
+def _report(side: Side, right: Sequence[Labels], answers: SideAnswers, unknown: tuple[str, ...]) -> SideReport:
     size = side.bytes if isinstance(side, ModelSide) else None
     if answers.probabilities is None:
         return SideReport(side.name, size, answers.microseconds, None, None)

@@ -34,7 +34,7 @@ SET_COLUMNS: Final = (PREDICTED_LABELS, *ANSWER_COLUMNS[:-1], "labels", ANSWER_C
 KEY_VARIABLE: Final = "TEXTCLS_API_KEY"
 
 
-class Answers(NamedTuple):
+class SideAnswers(NamedTuple):
     """The answers of a side to all rows.
 
     Attributes:
@@ -61,7 +61,7 @@ class Side(Protocol):
     def several(self) -> bool:
         """Whether it gives a row several labels, or none."""
 
-    def answers(self, texts: Sequence[str]) -> Answers:
+    def answers(self, texts: Sequence[str]) -> SideAnswers:
         """Answer all texts."""
 
 
@@ -74,7 +74,7 @@ class ModelSide:
         self.classifier = Classifier.load(path)
         self.several = self.classifier.info.several
 
-    def answers(self, texts: Sequence[str]) -> Answers:
+    def answers(self, texts: Sequence[str]) -> SideAnswers:
         """Answer all texts, and time it."""
         names = self.classifier.labels
         seconds, found = 0.0, [np.zeros((0, len(names)), np.float32)]
@@ -84,7 +84,7 @@ class ModelSide:
             seconds += perf_counter() - began
             found.append(np.array([prediction.probabilities for prediction in predictions]))
         probabilities = np.concatenate(found)
-        return Answers(self._labels(probabilities), probabilities, names, 1e6 * seconds / max(1, len(texts)))
+        return SideAnswers(self._labels(probabilities), probabilities, names, 1e6 * seconds / max(1, len(texts)))
 
     def _labels(self, probabilities: Float32) -> list[Labels]:
         names, thresholds = self.classifier.labels, self.classifier.info.thresholds
@@ -107,7 +107,7 @@ class FileSide:
         self.name, self.path, self._separator = str(path), path, separator
         self.several = separator is not None
 
-    def answers(self, texts: Sequence[str]) -> Answers:
+    def answers(self, texts: Sequence[str]) -> SideAnswers:
         """Read the answers.
 
         Raises:
@@ -138,7 +138,7 @@ class FileSide:
             raise InputError(
                 f"{self.path} has {more} answers for {len(texts):,} rows; it needs one per row, in the same order."
             )
-        return Answers(found)
+        return SideAnswers(found)
 
 
 def _written_with(separator: str, cells: Iterable[Any]) -> str:
@@ -172,13 +172,13 @@ class ServiceSide:
         self.name, self.several = address, several
         self._url = address if "/v1/" in address else f"{address.rstrip('/')}/v1/classify"
 
-    def answers(self, texts: Sequence[str]) -> Answers:
+    def answers(self, texts: Sequence[str]) -> SideAnswers:
         """Ask for all texts, some at a time.
 
         Raises:
             SurroundingsError: the service cannot be reached, or refuses.
         """
-        return Answers([label for piece in _pieces(texts) for label in self._ask(piece)])
+        return SideAnswers([label for piece in _pieces(texts) for label in self._ask(piece)])
 
     def _ask(self, texts: list[str]) -> list[Labels]:
         import urllib.error

@@ -25,7 +25,7 @@ Kept = TypeVar("Kept")
 
 
 @dataclass(frozen=True, slots=True)
-class Answered(Generic[Right, Kept]):
+class AnsweredRows(Generic[Right, Kept]):
     """Rows and the answers to them.
 
     Attributes:
@@ -45,7 +45,7 @@ class Answered(Generic[Right, Kept]):
 
 def answered(
     classifier: Classifier, rows: Iterable[tuple[str, Right]], keep: Callable[[Explanation, Right], Kept]
-) -> Answered[Right, Kept]:
+) -> AnsweredRows[Right, Kept]:
     """Answer and explain each row once; `keep` returns what is kept of the explanation of a row."""
     texts, right, answers = list[str](), list[Right](), list[Kept]()
     probabilities = [np.zeros((0, len(classifier.labels)), np.float32)]
@@ -61,10 +61,10 @@ def answered(
         probabilities.append(explanation.probability_values[None])
 
     evidence = explain_globally(classifier, read(), top=WORDS, each=one)
-    return Answered(texts, right, answers, np.concatenate(probabilities), evidence)
+    return AnsweredRows(texts, right, answers, np.concatenate(probabilities), evidence)
 
 
-class Answer(NamedTuple):
+class RowSummary(NamedTuple):
     """What is kept of a row.
 
     Attributes:
@@ -86,7 +86,7 @@ class Answer(NamedTuple):
     example: Excerpt | None
 
     @classmethod
-    def of(cls, explanation: Explanation, right: str) -> "Answer":
+    def of(cls, explanation: Explanation, right: str) -> "RowSummary":
         """Keep what is needed of the explanation of a row that carries the label `right`."""
         answered = explanation.label
         words, example = _reasons(explanation, right if right in explanation.labels and right != answered else None)

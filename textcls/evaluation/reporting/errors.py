@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from textcls.evaluation.reporting.answers import Answer
+from textcls.evaluation.reporting.answers import RowSummary
 from textcls.model.excerpts import Excerpt
 
 # A word behind a single error is no group; so many groups are told, and so many examples of each.
@@ -54,7 +54,7 @@ class SureError(NamedTuple):
     words: tuple[str, ...]
 
 
-def groups(answers: Iterable[Answer], right: Iterable[str]) -> tuple[ErrorGroup, ...]:
+def groups(answers: Iterable[RowSummary], right: Iterable[str]) -> tuple[ErrorGroup, ...]:
     """Return the groups of errors, the largest first.
 
     Args:
@@ -82,7 +82,7 @@ def groups(answers: Iterable[Answer], right: Iterable[str]) -> tuple[ErrorGroup,
     return tuple(sorted(found, key=lambda group: (-group.errors, group.right, group.word, group.answered))[:GROUPS])
 
 
-def surest(texts: Sequence[str], answers: Sequence[Answer], right: Sequence[str]) -> tuple[SureError, ...]:
+def surest(texts: Sequence[str], answers: Sequence[RowSummary], right: Sequence[str]) -> tuple[SureError, ...]:
     """Return the wrong answers of the highest confidence."""
     wrong = [i for i, answer in enumerate(answers) if answer.label != right[i]]
     chosen = sorted(wrong, key=lambda i: (-answers[i].confidence, i))[:SUREST]

@@ -16,7 +16,7 @@ from textcls.evaluation.intervals import Estimate, student
 from textcls.evaluation.label_set_evaluation import indicators
 from textcls.evaluation.label_set_intervals import label_set_intervals
 from textcls.evaluation.label_set_metrics import LabelSetReport
-from textcls.evaluation.reporting.answers import Answered
+from textcls.evaluation.reporting.answers import AnsweredRows
 from textcls.evaluation.reporting.label_aims import LabelAims, label_aims
 from textcls.evaluation.reporting.model_report import ModelFile, ModelReport
 from textcls.evaluation.reporting.set_answers import ReadText, SetAnswers
@@ -76,7 +76,7 @@ class LabelSetModelReport(ModelReport):
 def label_set_report(
     classifier: Classifier,
     model: ModelFile,
-    found: Answered[frozenset[str], ReadText],
+    found: AnsweredRows[frozenset[str], ReadText],
     kept: SetAnswers,
     columns: Mapping[str, Sequence[object]],
 ) -> LabelSetModelReport:

@@ -9,7 +9,7 @@ import numpy as np
 from textcls.evaluation import intervals, metrics
 from textcls.evaluation.metrics import ClassificationReport
 from textcls.evaluation.reporting.abstention import Abstention, Costs, abstention
-from textcls.evaluation.reporting.answers import Answer, Answered
+from textcls.evaluation.reporting.answers import AnsweredRows, RowSummary
 from textcls.evaluation.reporting.errors import ErrorGroup, SureError, groups, surest
 from textcls.evaluation.reporting.model_report import ModelFile, ModelReport
 from textcls.evaluation.reporting.slices import slices
@@ -66,7 +66,7 @@ def _error_json(group: ErrorGroup) -> dict[str, Any]:
 
 
 def one_label_report(
-    model: ModelFile, found: Answered[str, Answer], columns: Mapping[str, Sequence[object]], costs: Costs
+    model: ModelFile, found: AnsweredRows[str, RowSummary], columns: Mapping[str, Sequence[object]], costs: Costs
 ) -> OneLabelModelReport:
     """Return the report.
 

@@ -9,7 +9,7 @@ from textcls.evaluation import metrics
 from textcls.evaluation.evaluation import with_one_label
 from textcls.evaluation.label_set_evaluation import Labels, label_set, present
 from textcls.evaluation.reporting.abstention import USUAL_COSTS, Costs
-from textcls.evaluation.reporting.answers import Answer, Answered, answered
+from textcls.evaluation.reporting.answers import AnsweredRows, RowSummary, answered
 from textcls.evaluation.reporting.label_sets import LabelSetModelReport, label_set_report
 from textcls.evaluation.reporting.model_report import ModelFile, ModelReport
 from textcls.evaluation.reporting.one_label import OneLabelModelReport, one_label_report
@@ -77,7 +77,7 @@ def report(
         of_sets = _checked(answered(classifier, sets, lambda explanation, _: kept.add(explanation)), columns)
         found: ModelReport = label_set_report(classifier, model, of_sets, kept, columns or {})
     else:
-        of_labels = _checked(answered(classifier, rows_hash.over(with_one_label(rows)), Answer.of), columns)
+        of_labels = _checked(answered(classifier, rows_hash.over(with_one_label(rows)), RowSummary.of), columns)
         found = one_label_report(model, of_labels, columns or {}, USUAL_COSTS if costs is None else costs)
     return replace(found, learned=rows_hash.learned_by(classifier.info.training))
 
@@ -95,7 +95,7 @@ def require_no_costs(costs: object) -> None:
         )
 
 
-def _checked(found: Answered[Any, Any], columns: Mapping[str, Sequence[object]] | None) -> Answered[Any, Any]:
+def _checked(found: AnsweredRows[Any, Any], columns: Mapping[str, Sequence[object]] | None) -> AnsweredRows[Any, Any]:
     if not found.texts:
         raise InputError("There are no rows to report on.")
     for name, column in (columns or {}).items():

@@ -11,7 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from textcls.server.admission.budget import UNCOUNTED, Share
 from textcls.server.http.response import Ready
-from textcls.server.inference.answers import Answer, RequestReader
+from textcls.server.inference.answers import EncodedAnswer, RequestReader
 from textcls.server.monitoring.audit import Caller, address
 from textcls.server.problems import RefusalError
 from textcls.server.service import Received, Service
@@ -53,7 +53,7 @@ class Exchange:
         # One block that grows: parts of many bodies at once would leave holes that nothing else fits into.
         self._body = BytesIO()
         self.texts: Sequence[str] = ()
-        self.answer: Answer | None = None
+        self.answer: EncodedAnswer | None = None
         self.status = 500
         self.left = False
         self.answered = 0.0

@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect
 
 from textcls.server.admission.budget import UNCOUNTED
 from textcls.server.http.exchange import EXCHANGE, Exchange
-from textcls.server.inference.answers import Answer
+from textcls.server.inference.answers import EncodedAnswer
 from textcls.server.monitoring import logs, metrics
 from textcls.server.service import Service
 
@@ -168,7 +168,7 @@ def _is_limited(exchange: Exchange) -> bool:
     return exchange.key is not None and not exchange.entered and exchange.service.key_limits is not None
 
 
-def _count_answer(counts: metrics.Counts, answer: Answer) -> None:
+def _count_answer(counts: metrics.Counts, answer: EncodedAnswer) -> None:
     name, tokens, abstained, scores = answer.served.name, 0, 0, []
     predictions: dict[str, int] = {}
     for labels, score, abstains, read, _, _ in answer.outcomes:

@@ -45,7 +45,7 @@ class Outcome(NamedTuple):
     label: str
 
 
-class Answer(NamedTuple):
+class EncodedAnswer(NamedTuple):
     """The bytes of an answer, who gave it, and what there is to count.
 
     Attributes:
@@ -79,7 +79,7 @@ class Request(NamedTuple):
 
     served: Served
     texts: Sequence[str]
-    write: Callable[[Iterable[Prediction]], Answer]
+    write: Callable[[Iterable[Prediction]], EncodedAnswer]
     explain: bool = False
     threshold: float | None = None
     top_k: int | None = None
@@ -197,7 +197,7 @@ def _check_explained(request: Request, limits: Limits) -> None:
         )
 
 
-def complete(request: Request) -> Answer:
+def complete(request: Request) -> EncodedAnswer:
     """Ask the model, and write what it says."""
     texts, classifier = request.texts, request.served.classifier
     if len(texts) == 1:
@@ -221,7 +221,9 @@ def predict(
         yield from classifier.predict([texts[i] for i in some], explain=True, threshold=threshold)
 
 
-def _write(served: Served, top_k: int | None, more: ExplainOptions | None, predictions: Iterable[Prediction]) -> Answer:
+def _write(
+    served: Served, top_k: int | None, more: ExplainOptions | None, predictions: Iterable[Prediction]
+) -> EncodedAnswer:
     """Write the body of a `ClassifyAnswer`."""
     # Result by result, so that the objects of one explanation are gone before those of the next are made; and into one
     # block, which a large answer would fill twice if its parts were joined in the end.
@@ -249,7 +251,7 @@ def _write(served: Served, top_k: int | None, more: ExplainOptions | None, predi
             )
         )
     body.write(b"]}")
-    return Answer(body.getvalue(), served, outcomes)
+    return EncodedAnswer(body.getvalue(), served, outcomes)
 
 
 def outcome(prediction: Prediction) -> Outcome:

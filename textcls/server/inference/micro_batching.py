@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from textcls.model.cost import CALL_TEXTS
 from textcls.server.inference import answers
-from textcls.server.inference.answers import Answer, Request
+from textcls.server.inference.answers import EncodedAnswer, Request
 
 # So long, in microseconds, a turn of the event loop may be held up by the model. Costs are those of a busy core, twice
 # those of an idle one, which it is for a request that is alone.
@@ -32,7 +32,7 @@ class _Waiting(NamedTuple):
     request: Request
     microseconds: float
     since: float
-    answer: "asyncio.Future[Answer]"
+    answer: "asyncio.Future[EncodedAnswer]"
 
     @property
     def group(self) -> tuple[str, int, bool, float]:
@@ -68,7 +68,7 @@ class MicroBatcher:
         # When it will have listened for as long as it should.
         self._listen_until = 0.0
 
-    async def answer(self, request: Request, microseconds: float) -> Answer:
+    async def answer(self, request: Request, microseconds: float) -> EncodedAnswer:
         """Answer together with whoever comes in this turn.
 
         Args:
@@ -86,7 +86,7 @@ class MicroBatcher:
         self._count += 1
         return await waiting.answer
 
-    def answer_alone(self, request: Request) -> Answer | None:
+    def answer_alone(self, request: Request) -> EncodedAnswer | None:
         """Answer at once, or return None if it is time to listen."""
         begun = perf_counter()
         if self._listen_until - begun > _DUE_SECONDS:

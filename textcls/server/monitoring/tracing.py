@@ -14,7 +14,7 @@ class _Model(Protocol):
     def version(self) -> str: ...
 
 
-class _Answer(Protocol):
+class _Answered(Protocol):
     @property
     def served(self) -> _Model: ...
     @property
@@ -33,7 +33,7 @@ class _Exchange(Protocol):
     @property
     def route(self) -> str: ...
     @property
-    def answer(self) -> _Answer | None: ...
+    def answer(self) -> _Answered | None: ...
 
 
 class Tracing:

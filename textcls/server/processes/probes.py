@@ -30,7 +30,7 @@ _CONNECTIONS, _HEAD_BYTES, _SECONDS = 64, 4096, 1.0
 # A probe takes many turns of the interpreter, and waits so long, in seconds, for each while the service is busy.
 _TURN_SECONDS: Final = 0.0003
 _LOGGER: Final = logging.getLogger(__name__)
-_Answer = tuple[int, str, bytes]
+_Response = tuple[int, str, bytes]
 _JSON: Final = "application/json"
 
 
@@ -115,7 +115,7 @@ class _Probes:
             status, kind, body = _problem(500, problems.UNEXPECTED)
         return _raw(status, kind, body, with_body=method != b"HEAD")
 
-    def _answer(self, method: bytes, path: bytes) -> _Answer:
+    def _answer(self, method: bytes, path: bytes) -> _Response:
         if path not in (b"/livez", b"/readyz", b"/metrics"):
             return _problem(404, "Here are /livez, /readyz and /metrics; all else is on the other port.")
         if method not in (b"GET", b"HEAD"):
@@ -127,14 +127,14 @@ class _Probes:
         content = exposition(*metrics.read_all(self._store.folder, None), self._store.shown())
         return 200, "text/plain; version=0.0.4; charset=utf-8", content
 
-    def _live(self) -> _Answer:
+    def _live(self) -> _Response:
         # Of dead workers, too, whose place another takes: that needs its time.
         latest = max([self._begun, *(heartbeat.seconds for heartbeat in metrics.heartbeats(self._store.folder))])
         if (age := time.monotonic() - latest) > LIVE_SECONDS:
             return _problem(503, f"No worker has responded for {age:.0f} seconds: restart the service.")
         return 200, _JSON, b'{"status":"live"}'
 
-    def _ready(self) -> _Answer:
+    def _ready(self) -> _Response:
         if self._store.draining:
             return _problem(503, "The service is stopping; ask another.")
         since = time.monotonic() - READY_SECONDS
@@ -145,7 +145,7 @@ class _Probes:
         return 200, _JSON, b'{"status":"ready"}'
 
 
-def _problem(status: int, message: str) -> _Answer:
+def _problem(status: int, message: str) -> _Response:
     return status, _JSON, problems.body(status, message)
 
 

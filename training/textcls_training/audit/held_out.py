@@ -41,7 +41,7 @@ class HeldOut:
     models: Sequence[Classifier]
 
 
-class Answers(NamedTuple):
+class HeldOutProbabilities(NamedTuple):
     """What a model says of rows that it has not seen.
 
     Attributes:
@@ -55,11 +55,13 @@ class Answers(NamedTuple):
     model: bytes
 
 
-def answers(trained: Trained) -> Answers:
+def answers(trained: Trained) -> HeldOutProbabilities:
     """Let a model answer its held-out rows."""
     model = trained.classifier
     found = [one.probabilities for one in model.predict(trained.held_out.texts)]
-    return Answers(np.array(found, np.float64).reshape(-1, len(model.labels)), model.labels, trained.content)
+    return HeldOutProbabilities(
+        np.array(found, np.float64).reshape(-1, len(model.labels)), model.labels, trained.content
+    )
 
 
 def answer(

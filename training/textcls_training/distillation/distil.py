@@ -94,7 +94,7 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class TeacherAnswers:
     """What a teacher says.
 
     Attributes:
@@ -108,7 +108,7 @@ class Answers:
     held_out: Float32 | None
 
 
-def ask(teacher: Teacher, pool: Pool, callback: Callback, stop: Stop) -> Answers | None:
+def ask(teacher: Teacher, pool: Pool, callback: Callback, stop: Stop) -> TeacherAnswers | None:
     """Let a teacher answer once for each fold, knowing the labels of its training rows alone, and once for all.
 
     None if a stop is requested meanwhile.
@@ -128,7 +128,7 @@ def ask(teacher: Teacher, pool: Pool, callback: Callback, stop: Stop) -> Answers
     of_folds = found[: len(pool.folds)]
     known = [held_out for _, held_out in of_folds if held_out is not None]
     scored = np.concatenate(known) if len(known) == len(of_folds) else None
-    return Answers([answer_UC for answer_UC, _ in of_folds], found[-1][0], scored)
+    return TeacherAnswers([answer_UC for answer_UC, _ in of_folds], found[-1][0], scored)
 
 
 def _answers(teacher: Teacher, pool: Pool, train: Int64, valid: Int64) -> tuple[Float32, Float32 | None] | None:
@@ -143,7 +143,7 @@ def _answers(teacher: Teacher, pool: Pool, train: Int64, valid: Int64) -> tuple[
 
 def fit_student(
     pool: Pool,
-    answers: Answers,
+    answers: TeacherAnswers,
     weight: float,
     config: ResolvedConfig,
     callback: Callback,
@@ -191,7 +191,7 @@ def preferred(first: Candidate, others: Sequence[Candidate], doubt: float = 0.0)
     return first if worse_R.mean() >= doubt * worse_R.std() / len(worse_R) ** 0.5 else best
 
 
-def scores(answers: Answers, candidates: Sequence[Candidate]) -> list[HeldOutScore]:
+def scores(answers: TeacherAnswers, candidates: Sequence[Candidate]) -> list[HeldOutScore]:
     """Return the scores of the teacher, if it has answered held-out rows, and of all candidates, on the same rows."""
     labels = candidates[0].fitted.selected.labels
     if not len(labels):

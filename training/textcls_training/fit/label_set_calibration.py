@@ -28,7 +28,7 @@ PARTS = 5
 CHUNK = 4_000_000
 
 
-class Answered(NamedTuple):
+class HeldOutDecisions(NamedTuple):
     """Calibrated probabilities [R, C], and which labels are assigned [R, C]."""
 
     probability_RC: Float64
@@ -85,7 +85,7 @@ def _fitted(logits_RC: Float32, target_RC: Float32, start: float, goal: Goal | N
 
 def assigned_by_others(
     logits_RC: Float32, target_RC: Float32, fitted: LabelSetCalibration, goal: Goal | None = None
-) -> Answered:
+) -> HeldOutDecisions:
     """Return what rows are answered by lines and thresholds that were fitted on other rows: what to judge them by.
 
     A threshold of the highest F1 flatters the rows that it was chosen on. So each part of `PARTS` of the rows is
@@ -100,7 +100,7 @@ def assigned_by_others(
     rows = len(logits_RC)
     if not fitted.fitted or rows - rows // PARTS < MIN_ROWS:
         probability_RC = fitted.probabilities(logits_RC)
-        return Answered(probability_RC, np.asarray(probability_RC >= np.array(fitted.thresholds)))
+        return HeldOutDecisions(probability_RC, np.asarray(probability_RC >= np.array(fitted.thresholds)))
     probability_RC, assigned_RC = np.zeros(logits_RC.shape), np.zeros(logits_RC.shape, np.bool_)
     start = float(np.exp(np.log(fitted.scale).mean()))
     for part in range(PARTS):
@@ -108,7 +108,7 @@ def assigned_by_others(
         found = _fitted(logits_RC[~mine], target_RC[~mine], start, goal)
         probability_RC[mine] = sigmoid(logits_RC[mine] * found.scale_C + found.shift_C)
         assigned_RC[mine] = probability_RC[mine] >= found.threshold_C
-    return Answered(probability_RC, assigned_RC)
+    return HeldOutDecisions(probability_RC, assigned_RC)
 
 
 def _parts(classes: int, rows: int) -> list[slice]:

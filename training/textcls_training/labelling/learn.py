@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from textcls.labelling.answers import Answer
+from textcls.labelling.answers import Annotation
 from textcls.labelling.learner import Learned
 from textcls.labelling.suggest import Pool
 from textcls.model.classifier import Classifier
@@ -50,7 +50,7 @@ class Learning:
         # By the number of answers, what the model of these has said of the pool.
         self._said: dict[int, list[tuple[str, ...]]] = {}
 
-    def learn(self, labels: Sequence[str], answers: Sequence[Answer]) -> Learned:
+    def learn(self, labels: Sequence[str], answers: Sequence[Annotation]) -> Learned:
         """Learn from answers: what `Learner.learn` says, whose errors it raises."""
         known = [answer.text for answer in answers]
         if not _enough(answers, several=self._several):
@@ -71,7 +71,7 @@ class Learning:
             self._changed(len(answers)),
         )
 
-    def _rows(self, answers: Sequence[Answer]) -> LabelledTexts:
+    def _rows(self, answers: Sequence[Annotation]) -> LabelledTexts:
         texts = [answer.text for answer in answers]
         if self._several:
             return LabelledTexts(texts=texts, label_sets=[dict.fromkeys(answer.labels, 1.0) for answer in answers])
@@ -105,13 +105,13 @@ class Learning:
         return {self._pool.rows[i]: [labels[c] for c in order_RC[i].tolist()] for i in which}
 
 
-def _enough(answers: Sequence[Answer], *, several: bool) -> bool:
+def _enough(answers: Sequence[Annotation], *, several: bool) -> bool:
     rows = Counter(label for answer in answers for label in answer.labels)
     learned = sum(count >= LEAST_OF_A_LABEL for count in rows.values())
     return len(answers) >= LEAST_ANSWERS and learned >= (1 if several else 2)
 
 
-def _held_out(run: pipeline.TrainingRun, answers: Sequence[Answer]) -> Mapping[int, bool]:
+def _held_out(run: pipeline.TrainingRun, answers: Sequence[Annotation]) -> Mapping[int, bool]:
     """Return of the texts that were held out whether they were answered as the person did."""
     selected, validation = run.selected, run.selected.validation
     if isinstance(validation, LabelSetValidation):

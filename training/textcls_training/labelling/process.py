@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Any, Final
 
 from textcls.errors import SurroundingsError, TextclsError
-from textcls.labelling.answers import Answer
+from textcls.labelling.answers import Annotation
 from textcls.labelling.learner import Learned
 
 # How much it lets other processes go first.
@@ -34,7 +34,7 @@ class LearningProcess:
         self._folder: Path | None = None
         self._connection: Connection[Any, Any] | None = None
 
-    def learn(self, labels: Sequence[str], answers: Sequence[Answer]) -> Learned:
+    def learn(self, labels: Sequence[str], answers: Sequence[Annotation]) -> Learned:
         """Learn from answers: what `Learner.learn` says, whose errors it raises."""
         connection = self._connected()
         try:

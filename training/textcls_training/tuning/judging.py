@@ -17,7 +17,7 @@ from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.pipeline.trials import Trained, answered_labels, answered_sets
 
 
-class Answers(NamedTuple):
+class HeldOutAnswers(NamedTuple):
     """What a model says of its held-out rows: their labels by its mind, and figures of these, by their measures."""
 
     labels: Sequence[Labels]
@@ -42,16 +42,16 @@ def right_of(given: LabelledTexts) -> Sequence[Labels]:
     return [tuple(sorted(present(labels))) for labels in given.label_sets]
 
 
-def answers(trained: Trained) -> Answers:
+def answers(trained: Trained) -> HeldOutAnswers:
     """Let a model answer its held-out rows."""
     right = right_of(trained.held_out)
     if trained.held_out.label_sets is None:
         labels = answered_labels(trained)
         names, (found_N, right_N) = numbered(labels, trained.held_out.labels)
         report = metrics.report(np.eye(len(names))[found_N], right_N, names)
-        return Answers(labels, {"accuracy": report.accuracy, "macro_f1": report.macro_f1})
+        return HeldOutAnswers(labels, {"accuracy": report.accuracy, "macro_f1": report.macro_f1})
     found = answered_sets(trained)
     every = sorted(set(chain(*right, *found)))
     figures = label_set_figures(which_of(right, every), which_of(found, every))
     exact, macro_f1, micro_f1 = (float(of[0]) for of in (figures.exact, figures.macro_f1, figures.micro_f1))
-    return Answers(found, {"accuracy": exact, "macro_f1": macro_f1, "micro_f1": micro_f1})
+    return HeldOutAnswers(found, {"accuracy": exact, "macro_f1": macro_f1, "micro_f1": micro_f1})

@@ -31,7 +31,7 @@ from textcls_training.data.arrays import Int64
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.pipeline.trials import Fold, Trial, Trials, folds_of, judging_folds, results
 from textcls_training.tuning import storage
-from textcls_training.tuning.judging import Answers, answers, measure_of, right_of
+from textcls_training.tuning.judging import HeldOutAnswers, answers, measure_of, right_of
 from textcls_training.tuning.search import Job, Proposal, Search
 from textcls_training.tuning.space import Dimension, options_of, space_of, usual_values
 
@@ -122,7 +122,7 @@ class Tuning:
 
     # Searching
 
-    def _search(self, crew: Crew[Trial, Answers]) -> None:
+    def _search(self, crew: Crew[Trial, HeldOutAnswers]) -> None:
         most = self.settings.trials
         judged = min(len(search_of_fold.search.judged(most)) for search_of_fold in self.arenas)
         self.progress.phase("Searching", len(self.arenas) * (most or 0))
@@ -141,7 +141,7 @@ class Tuning:
         seconds = self.settings.seconds
         return seconds is not None and moment - self._start > seconds
 
-    def _batch(self, crew: Crew[Trial, Answers], most: int | None) -> None:
+    def _batch(self, crew: Crew[Trial, HeldOutAnswers], most: int | None) -> None:
         """Let each search propose, and judge the proposals fold by fold."""
         batches = [(search_of_fold, search_of_fold.search.propose(most or 2**31)) for search_of_fold in self.arenas]
         for fold in range(self.settings.folds):
@@ -162,7 +162,7 @@ class Tuning:
         best = self.arenas[-1].search.best(most)
         self.progress.note(f"best so far {best.value:.2%}, proposal {best.number + 1}")
 
-    def _ask(self, crew: Crew[Trial, Answers], jobs: Mapping[Job, Trial]) -> None:
+    def _ask(self, crew: Crew[Trial, HeldOutAnswers], jobs: Mapping[Job, Trial]) -> None:
         """Train what no earlier run has, and keep what comes of it."""
         searches = [search_of_fold.search for search_of_fold in self.arenas]
         job_of = {trial.name: job for job, trial in jobs.items() if searches[job.search].known(job) is None}
@@ -192,7 +192,7 @@ class Tuning:
 
     # Judging
 
-    def _judge(self, crew: Crew[Trial, Answers]) -> tuple[int, PairedFigures]:
+    def _judge(self, crew: Crew[Trial, HeldOutAnswers]) -> tuple[int, PairedFigures]:
         """Let models of the defaults and of the choices answer rows that no choice has seen."""
         trials, chosen = [], [self._chosen(search_of_fold, search_of_fold.usual) for search_of_fold in self.arenas]
         outer = [search_of_fold for search_of_fold in self.arenas if search_of_fold.held_out is not None]

@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from textcls.errors import InputError
 from textcls.model.prediction import Prediction
 from textcls.server.inference import answers
-from textcls.server.inference.answers import Answer, Outcome, Request
+from textcls.server.inference.answers import EncodedAnswer, Outcome, Request
 from textcls.server.inference.parsing import load_json
 from textcls.server.models.registry import Served
 from textcls.server.routes import answering
@@ -126,7 +126,7 @@ def ask(
         limits: of a request.
         texts: what is asked about.
         say: makes of a prediction what is said of it, and keeps nothing of its arrays.
-        finish: makes the answer of what is said of all texts: plain data, or an `Answer`.
+        finish: makes the answer of what is said of all texts: plain data, or an `EncodedAnswer`.
         explain: also ask what each token added.
         top_k: of how many labels an explanation will be told; None is all of them.
 
@@ -134,14 +134,14 @@ def ask(
         TooLargeError: it is beyond a limit.
     """
 
-    def write(predictions: Iterable[Prediction]) -> Answer:
+    def write(predictions: Iterable[Prediction]) -> EncodedAnswer:
         found: list[T] = []
         outcomes: list[Outcome] = []
         for prediction in predictions:
             found.append(say(prediction))
             outcomes.append(answers.outcome(prediction))
         value = finish(found, outcomes)
-        return value if isinstance(value, Answer) else Answer(answers.encode(value), served, outcomes)
+        return value if isinstance(value, EncodedAnswer) else EncodedAnswer(answers.encode(value), served, outcomes)
 
     return answers.checked(Request(served, texts, write, explain, None, top_k), limits)
 

@@ -17,7 +17,7 @@ from textcls import __version__
 from textcls.errors import InputError, NotFoundError
 from textcls.model.prediction import Prediction
 from textcls.server.inference import answers
-from textcls.server.inference.answers import Answer, Outcome, Request
+from textcls.server.inference.answers import EncodedAnswer, Outcome, Request
 from textcls.server.models.registry import Generation, Served
 from textcls.server.routes.answering import json, takes
 from textcls.server.routes.dependencies import FOR_ALL, Asked
@@ -187,7 +187,7 @@ def _finished(
     called: str | None,
     rows: list[dict[str, Any]],
     outcomes: list[Outcome],
-) -> Answer:
+) -> EncodedAnswer:
     outputs, tail = [], []
     for output, as_binary in wanted:
         data, dims = _output(output, served, rows, shape)
@@ -202,7 +202,7 @@ def _finished(
     if called is not None:
         head["id"] = called
     text = answers.encode({**head, "outputs": outputs})
-    answer = Answer(text + b"".join(tail), served, outcomes)
+    answer = EncodedAnswer(text + b"".join(tail), served, outcomes)
     if not tail:
         return answer
     return answer._replace(headers=[(_LENGTH, b"%d" % len(text))], kind=b"application/octet-stream")

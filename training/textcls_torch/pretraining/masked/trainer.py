@@ -87,7 +87,7 @@ class Question(NamedTuple):
         return self.target_M[self.target_M > 0]
 
 
-class Answer(NamedTuple):
+class QuestionLoss(NamedTuple):
     """What was read for a question, with gradients, and the loss of it.
 
     Attributes:
@@ -199,7 +199,7 @@ class MaskedTrainer:
         self.words.update(answer.words, grad_1XD, rate)
         return answer.loss.detach()
 
-    def _answer(self, asked: Question, sample_S: Int32) -> Answer:
+    def _answer(self, asked: Question, sample_S: Int32) -> QuestionLoss:
         """Read texts and words, guess, and go back to what was read."""
         given = self.read(self._encoded, asked.text_B, asked.masked_N)
         given.x_BTD.requires_grad_()
@@ -210,7 +210,7 @@ class MaskedTrainer:
         h_KD = self.contexts(given)[sent(np.flatnonzero(asked.target_M), self.device)]
         loss = _loss(h_KD, word_1XD[0].to(self.device), sent(number_X, self.device))
         loss.backward()  # type: ignore[no-untyped-call]
-        return Answer(given, words, word_1XD, loss)
+        return QuestionLoss(given, words, word_1XD, loss)
 
 
 def _loss(h_KD: Tensor, word_XD: Tensor, number_X: Tensor) -> Tensor:
