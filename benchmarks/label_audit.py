@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common import FOLDERS, ROOT, about, data_sets, headline, read
-from textcls_training.audit import suspects
 from textcls_training.audit.run import answered_twice
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
@@ -77,7 +76,7 @@ def measured(
     given = LabelledTexts(texts=texts, labels=[names[label] for label in given_R])
     answered = answered_twice(given, TrainConfig())
     label_R = answered.label_R
-    judged = suspects.judge(answered.both.probability_RC, label_R, answered.both.judged_R)
+    judged = answered.judge()
     doubts = {OURS: judged.doubt_R}
     for of, probability_RC in (("textcls", answered.first_RC), ("TF-IDF", tfidf(texts, label_R))):
         normal_RC = probability_RC / probability_RC.sum(1, keepdims=True)

@@ -9,6 +9,7 @@ import httpx
 import pytest
 from fastapi.routing import APIRoute
 
+from tests.service.processes import until
 from tests.service.server import serving
 from textcls import Classifier
 from textcls.server.admission.auth import Keys
@@ -227,6 +228,7 @@ def test_a_large_answer_about_something_else_than_texts_is_held_like_any_other(c
     most = service.budget.most
     with serving(service) as client:
         size = len(client.get("/openapi.json").content)
+        until(lambda: service.budget.held == 0)
         service.budget.change(most - size + 1, 0)
         assert client.get("/openapi.json").json()["error"]["type"] == "overloaded"
         service.budget.change(-1, 0)

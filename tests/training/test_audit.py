@@ -12,9 +12,9 @@ from sklearn.metrics import average_precision_score
 
 import textcls
 from tests.command_line import fail, succeed, write_rows
-from textcls import ConfigError, InputError
+from textcls import InputError
 from textcls.evaluation.data_quality.label_audit import COLUMNS, LabelAudit
-from textcls_training.audit import suspects
+from textcls_training.audit import label_set_suspects, suspects
 from textcls_training.audit.run import audit
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.arrays import Bools
@@ -120,12 +120,87 @@ def test_the_only_row_of_a_label_is_not_judged() -> None:
     assert all(one.row != 60 for one in found.suspects)
 
 
-def test_texts_of_several_labels_are_refused(tmp_path: Path) -> None:
-    rows = [(f"text {i}", "a|b") for i in range(10)]
+SETS = [{word, "polite"} if i % 2 else {word} for i, word in enumerate(RIGHT)]
+POLITE = [f"{text}, thank you" if "polite" in labels else text for text, labels in zip(TEXTS, SETS, strict=True)]
+
+
+def planted() -> list[set[str]]:
+    """Rows of several labels, of which some lack one that they had, or have one more."""
+    found = [set(labels) for labels in SETS]
+    for number, row in enumerate(WRONG):
+        word = RIGHT[row]
+        found[row] ^= {word} if number % 2 else {WORDS[(WORDS.index(word) + 1) % 3]}
+    return found
+
+
+def test_labels_that_are_missing_or_one_too_many_come_first_and_their_rows_get_the_true_ones_back() -> None:
+    sets = planted()
+    found = textcls.audit_labels(POLITE, sets, epochs=16, dim=8, vectors="none")
+    assert found.judged == found.rows == len(TEXTS)
+    first = found.suspects[: len(WRONG)]
+    assert sorted(one.row for one in first) == WRONG
+    assert [one.suggested for one in first] == [tuple(sorted(SETS[one.row])) for one in first]
+    for one in first:
+        assert one.label == tuple(sorted(sets[one.row]))
+        assert one.probability < 0.5 < one.probability_suggested
+        added = set(one.suggested) - set(one.label)
+        assert not added or one.words[0] in added
+
+
+def judged_sets_of(missing: float, added: float) -> tuple[label_set_suspects.JudgedSets, Bools]:
+    """The judgement of rows of four labels, of which a share is missing, and a share of those given were added."""
+    chance = np.random.default_rng()
+    meant_RC = chance.random((4_000, 4)) < [0.4, 0.3, 0.2, 0.1]
+    logit_RC = 6.0 * meant_RC - 3.0 + chance.normal(size=meant_RC.shape)
+    goes_RC = meant_RC & (chance.random(meant_RC.shape) < missing)
+    comes_RC = ~meant_RC & (chance.random(meant_RC.shape) < added / 3)
+    has_RC = (meant_RC & ~goes_RC) | comes_RC
+    judged = label_set_suspects.judge(1 / (1 + np.exp(-logit_RC)), has_RC, np.ones(meant_RC.shape, np.bool_))
+    return judged, np.asarray((goes_RC | comes_RC).any(1))
+
+
+@pytest.mark.parametrize(("missing", "added"), [(0.1, 0.0), (0.0, 0.1), (0.05, 0.05), (0.02, 0.02)])
+def test_of_several_labels_most_of_the_rows_listed_have_one_wrong_or_lack_one(missing: float, added: float) -> None:
+    found, is_wrong_R = judged_sets_of(missing, added)
+    listed, all_wrong = found.suspects, is_wrong_R.sum()
+    assert 0.4 * all_wrong < len(listed) < 1.6 * all_wrong
+    assert is_wrong_R[listed].mean() > 0.5
+    assert np.all(np.diff(found.doubt_R[listed]) <= 0)
+
+
+def test_hardly_a_row_is_listed_where_all_label_sets_are_right() -> None:
+    assert len(judged_sets_of(0.0, 0.0)[0].suspects) < 60
+
+
+def test_a_label_that_its_model_does_not_know_is_neither_missed_nor_doubted() -> None:
+    probability_RC = np.array([[0.9, 0.0], [0.1, 0.0], [0.9, 0.0]])
+    has_RC = np.array([[True, True], [False, False], [True, False]])
+    found = label_set_suspects.judge(probability_RC, has_RC, np.array([[True, False]] * 3))
+    assert not found.wrong_RC[:, 1].any()
+
+
+def test_a_suspect_differs_from_its_row_even_where_it_is_less_probable_than_not() -> None:
+    probability_RC = np.array([[0.9, 0.4], [0.2, 0.1]])
+    has_RC = np.array([[True, False], [False, False]])
+    found = label_set_suspects.JudgedSets(probability_RC, has_RC, np.array([[0.1, 0.3], [0.0, 0.0]]))
+    assert (found.own(0), found.meant(0), found.chances(0)) == ([0], [0, 1], (0.6, 0.4))
+
+
+def test_check_lists_suspects_of_several_labels_and_writes_them_as_labels_are_written(tmp_path: Path) -> None:
+    rows = list(zip(POLITE, map("|".join, map(sorted, planted())), strict=True))
     data = write_rows(tmp_path / "tags.csv", [("text", "label"), *rows])
-    assert "may have several" in fail(2, "check", data, "--label-separator", "|", "--labels")
-    with pytest.raises(ConfigError, match="may have several"):
-        textcls.audit_labels(["a", "b"], [["x"], ["y", "z"]])  # type: ignore[list-item]
+    suspects_path = tmp_path / "suspects.csv"
+    output = succeed("check", data, "--label-separator", "|", "--labels", "--suspects", suspects_path)
+    assert "may have a wrong label, or lack one; the surest first" in output
+    assert re.search(r"line 29 +polite +\+ refund +\d+% to \d+% +refund", output)
+    with suspects_path.open(encoding="utf-8", newline="") as file:
+        found = {row["text"]: row["suggested_label"] for row in csv.DictReader(file)}
+    assert found[POLITE[WRONG[0]]] == "|".join(sorted(SETS[WRONG[0]]))
+
+
+def test_rows_without_a_label_cannot_be_audited() -> None:
+    with pytest.raises(InputError, match="no labels"):
+        textcls.audit_labels(["a b", "c d", "e f"], [[], [], []])
 
 
 def test_texts_of_which_all_are_copies_of_two_cannot_judge_each_other() -> None:

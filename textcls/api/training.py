@@ -69,18 +69,18 @@ def train(
     return classifier
 
 
-def audit_labels(texts: Sequence[str], labels: Sequence[str], **options: Any) -> LabelAudit:
-    """Return the texts whose label is probably wrong: what `textcls check --labels` lists.
+def audit_labels(texts: Sequence[str], labels: Sequence[Label], **options: Any) -> LabelAudit:
+    """Return the texts of which a label is probably wrong, or missing: what `textcls check --labels` lists.
 
     Args:
         texts: the texts.
-        labels: the label of each.
+        labels: the label of each, or its labels, as of `train`.
         options: of the trainings, as those of `train`.
 
     Raises:
         MissingExtraError: the packages for training are not installed.
         InputError: nothing can be learned from this.
-        ConfigError: texts have several labels, or there is no such option, or no such value.
+        ConfigError: there is no such option, or no such value.
     """
     for given, what in ((texts, "texts"), (labels, "labels")):
         require_sequence(given, what)

@@ -28,7 +28,7 @@ from textcls.data.labelled import LabelledRow, LabelledTable
 from textcls.data.memory import Readable
 from textcls.data.rows import Row
 from textcls.data.source import STANDARD
-from textcls.data.targets import Target
+from textcls.data.targets import JSON, Target
 from textcls.data.writing import NewTable
 from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import show
@@ -55,7 +55,8 @@ AUDIT: Final = "textcls_training.audit.rows:audit_rows"
     "--labels",
     "audits",
     is_flag=True,
-    help="Also look for rows whose label is probably wrong, by models that have not seen them; takes ten trainings.",
+    help="Also look for rows whose label is probably wrong, by models that have not seen them; takes ten trainings, "
+    "or five with several labels per row.",
 )
 @click.option(
     "--suspects", type=PATH, metavar="FILE", help="With --labels: write these rows, with the label that each may have."
@@ -103,7 +104,8 @@ def check(
     that look like several labels are reported, with the option that reads them that way.
 
     With --labels, models that have not seen a row judge its label as well: rows whose label they doubt are listed with
-    the label they would give, and the words behind it. These are suggestions: look at each.
+    the label they would give, and the words behind it; where rows may have several labels, those to add and to take
+    away. These are suggestions: look at each.
 
     Rows that cannot be used are a finding, with the first of them; --on-error fail ends at the first.
 
@@ -145,7 +147,7 @@ def check(
         if not as_json:
             show([f"{plural(len(mended.rows), 'row')} -> {mended_path}", *mended.lines()])
     if audit is not None and table_of_suspects is not None:
-        _write(table_of_suspects, [kept[one.row].row for one in audit.suspects], audit)
+        _write(table_of_suspects, [kept[one.row].row for one in audit.suspects], audit, targets.label_separator)
         if not as_json:
             show([f"{plural(len(audit.suspects), 'row')} -> {suspects}"])
 
@@ -199,8 +201,8 @@ def _mended(kept: Sequence[LabelledRow[Target]], table: LabelledTable[Target], k
     return mending.mend(cast(list[LabelledRow[str]], single), table.text_columns, table.label_column, kinds)
 
 
-def _write(table: NewTable, rows: Sequence[Row], audit: LabelAudit) -> None:
-    """Write suspects with all their columns, and what was found of them."""
+def _write(table: NewTable, rows: Sequence[Row], audit: LabelAudit, separator: str | None) -> None:
+    """Write suspects with all their columns, and what was found of them, labels as they were read."""
     columns = list(dict.fromkeys(name for row in rows for name in row.fields if name not in COLUMNS))
     with table.open(columns, COLUMNS) as writer:
-        writer.write(rows, [one.columns() for one in audit.suspects])
+        writer.write(rows, [one.columns(None if separator == JSON else separator) for one in audit.suspects])

@@ -9,7 +9,7 @@ from rich.text import Text
 from textcls.data.renaming import spelt_alike
 from textcls.display.terminal.worst_labels import MOST_LABELS, WORST_LABELS
 from textcls.display.text import named, percent, plural, short
-from textcls.evaluation.data_quality.label_audit import LabelAudit
+from textcls.evaluation.data_quality.label_audit import LabelAudit, SuspectRow
 from textcls.evaluation.data_quality.report import DataQualityReport
 
 # Scripts with less of the letters than this are left to --json.
@@ -55,27 +55,36 @@ def _label_table(report: DataQualityReport) -> Table:
 
 
 def label_audit_report(audit: LabelAudit, places: Sequence[str]) -> Iterator[Table | Text]:
-    """Yield the rows whose label is probably wrong, the surest first, with where each stands."""
+    """Yield the rows of which a label is probably wrong, the surest first, with where each stands."""
     yield Text()
     if not audit.suspects:
         yield Text(f"No label of {plural(audit.judged, 'row')} is doubted by models that have not seen the row.")
         return
     share = percent(len(audit.suspects) / max(1, audit.judged))
-    wrong = f"{max(1, round(audit.expected)):,} of {audit.judged:,} labels"
+    several = not isinstance(audit.suspects[0].label, str)
+    wrong = f"{max(1, round(audit.expected)):,} of {audit.judged:,} {'label sets' if several else 'labels'}"
     yield Text(f"About {wrong} look wrong to models that have not seen the row.")
-    yield Text(f"{plural(len(audit.suspects), 'row')} ({share}) may have a wrong label; the surest first:")
+    what = "have a wrong label, or lack one" if several else "have a wrong label"
+    yield Text(f"{plural(len(audit.suspects), 'row')} ({share}) may {what}; the surest first:")
     table = Table("row", "label", "may be", "chances", "because of", "text", box=None, pad_edge=False)
     for one, place in zip(audit.suspects[:SUSPECTS], places, strict=False):
         chances = f"{percent(one.probability, 0)} to {percent(one.probability_suggested, 0)}"
         words = ", ".join(one.words) + (" (so labelled elsewhere)" if one.copies else "")
-        table.add_row(
-            *map(Text, (place, named(one.label), named(one.suggested), chances, words, short(one.text, CHARACTERS)))
-        )
+        table.add_row(*map(Text, (place, *_own_and_suggested(one), chances, words, short(one.text, CHARACTERS))))
     yield table
     if len(audit.suspects) > SUSPECTS:
         yield Text(f"{len(audit.suspects) - SUSPECTS:,} more: --suspects FILE writes all of them.", style="dim")
     if audit.judged < audit.rows:
         yield Text(f"{plural(audit.rows - audit.judged, 'row')} could not be judged: no other row has the label.")
+
+
+def _own_and_suggested(one: SuspectRow) -> tuple[str, str]:
+    """Return what a row has and what it may be; of several labels, what is to be added and to go."""
+    if isinstance(one.label, str) or isinstance(one.suggested, str):
+        return named(str(one.label)), named(str(one.suggested))
+    added = [f"+ {named(label)}" for label in one.suggested if label not in one.label]
+    gone = [f"- {named(label)}" for label in one.label if label not in one.suggested]
+    return ", ".join(map(named, one.label)) or "(none)", ", ".join([*added, *gone])
 
 
 def _quantile(share: float) -> str:

@@ -1,4 +1,4 @@
-"""Rows whose label is probably wrong: what `textcls check --labels` finds, and how these rows are written for a person.
+"""Rows of which a label is probably wrong or missing: what `textcls check --labels` finds, and how a person gets them.
 
 Finding them takes trainings: `textcls_training.audit`.
 """
@@ -13,23 +13,24 @@ COLUMNS: Final = ("suggested_label", "probability_of_label", "probability_sugges
 
 @dataclass(frozen=True, slots=True)
 class SuspectRow:
-    """A row whose label is probably wrong.
+    """A row whose label is probably wrong; or which has a wrong label, or lacks one, where it may have several.
 
     Attributes:
         row: its number, from 0.
         text: of the row.
-        label: what it has.
-        suggested: what it probably should have.
-        probability: of its label, as models see it that have not seen the row.
-        probability_suggested: of the other one.
-        words: what speaks most for the other label over its own.
-        copies: how many near copies of the text have the suggested label.
+        label: what it has; of several labels, all of them in order.
+        suggested: what it probably should have, likewise.
+        probability: of its label, as models see it that have not seen the row; of several labels, of those that are to
+            go, and that those to be added are absent.
+        probability_suggested: of the other one; of several, of the reverse.
+        words: what speaks most for the suggested labels over its own.
+        copies: how many near copies of the text have the suggested labels.
     """
 
     row: int
     text: str
-    label: str
-    suggested: str
+    label: str | tuple[str, ...]
+    suggested: str | tuple[str, ...]
     probability: float
     probability_suggested: float
     words: tuple[str, ...]
@@ -39,10 +40,13 @@ class SuspectRow:
         """Return all of it as plain data."""
         return asdict(self)
 
-    def columns(self) -> Mapping[str, Any]:
-        """Return what is added to the row in a file: `COLUMNS`."""
+    def columns(self, separator: str | None = None) -> Mapping[str, Any]:
+        """Return what is added to the row in a file: `COLUMNS`; several labels joined by a separator, or as a list."""
+        suggested: Any = self.suggested
+        if not isinstance(suggested, str):
+            suggested = list(suggested) if separator is None else separator.join(suggested)
         values = (
-            self.suggested,
+            suggested,
             round(self.probability, 4),
             round(self.probability_suggested, 4),
             " ".join(self.words),

@@ -30,15 +30,23 @@ class HeldOut:
 
     Attributes:
         probability_RC: of each label.
-        judged_R: whether the row was answered by a model that knows its label; the last row of a label is not.
+        known_PC: whether the model of each part knows each label; that of a label's last row does not.
         part_R: the part of each row.
         models: of each part the model that has not seen it.
     """
 
     probability_RC: Float64
-    judged_R: Bools
+    known_PC: Bools
     part_R: Int64
     models: Sequence[Classifier]
+
+    def model_of(self, row: int) -> Classifier:
+        """Return the model that has not seen a row."""
+        return self.models[int(self.part_R[row])]
+
+    def known(self) -> Bools:
+        """Return whether each row was answered by a model that knows each label [R, C]."""
+        return np.asarray(self.known_PC[self.part_R])
 
 
 class HeldOutProbabilities(NamedTuple):
@@ -76,7 +84,7 @@ def answer(
     """Return the answers to all rows, each by a model of the other parts.
 
     Args:
-        given: the rows, of one label each.
+        given: the rows.
         names: their labels.
         config: of the trainings.
         weight_R: how much each row counts; None where each counts as `given` says.
@@ -84,20 +92,20 @@ def answer(
         engine: who trains.
 
     Raises:
-        InputError: without the rows of a part, there are not two labels to learn.
+        InputError: without the rows of a part, there are not two labels to learn; or none of several.
     """
-    number = {name: i for i, name in enumerate(names)}
-    label_R = np.array([number[label] for label in given.labels], np.int64)
-    folds, part_R = folds_of(given, PARTS), np.empty(len(label_R), np.int64)
-    if any(len(np.unique(label_R[fold.train])) < 2 for fold in folds) and len(names) > 1:
+    folds, part_R = folds_of(given, PARTS), np.empty(len(given.texts), np.int64)
+    least = 1 if given.label_sets is not None else 2
+    if len(names) >= least and any(len(given.only(fold.train.tolist()).labels_in_use()) < least for fold in folds):
         raise InputError(
             "Labels cannot be audited: each text is judged by a model of other texts, and without it and its copies "
-            "fewer than two labels are left; add rows with other texts."
+            f"{'no labels' if least == 1 else 'fewer than two labels'} are left; add rows with other texts."
         )
     for part, fold in enumerate(folds):
         part_R[fold.held_out] = part
+    number = {name: i for i, name in enumerate(names)}
     trials = [Trial(f"part {part + 1} of {PARTS}", config, part) for part in range(PARTS)]
-    probability_RC, judged_R = np.zeros((len(label_R), len(names))), np.zeros(len(label_R), np.bool_)
+    probability_RC, known_PC = np.zeros((len(part_R), len(names))), np.zeros((PARTS, len(names)), np.bool_)
     models: dict[int, Classifier] = {}
     work = Trials(_weighted(given, weight_R), folds, answers)
     with engine.hired(work, len(trials)) as crew:
@@ -105,14 +113,14 @@ def answer(
             which = folds[trial.fold].held_out
             columns = np.array([number[name] for name in found.labels])
             probability_RC[np.ix_(which, columns)] = found.probability_HL
-            judged_R[which] = np.isin(label_R[which], columns)
+            known_PC[trial.fold, columns] = True
             models[trial.fold] = Classifier.from_bytes(found.model, Path(f"{trial}.onnx"))
             step(len(which))
-    return HeldOut(probability_RC, judged_R, part_R, [models[part] for part in range(PARTS)])
+    return HeldOut(probability_RC, known_PC, part_R, [models[part] for part in range(PARTS)])
 
 
 def _weighted(given: LabelledTexts, weight_R: Float64 | None) -> LabelledTexts:
     weights = given.weights
     if weight_R is not None:
         weights = (weight_R if weights is None else weight_R * np.asarray(weights)).tolist()
-    return replace(given, weights=weights, rationales=None)
+    return replace(given, weights=weights, rationales=None, names=())

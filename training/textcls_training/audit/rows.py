@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from textcls.data.labelled import LabelledRow
 from textcls.data.targets import Target
 from textcls.display.terminal.console import stderr_console
-from textcls.errors import ConfigError
 from textcls.evaluation.data_quality.label_audit import LabelAudit
 from textcls.jobs import HERE, Engine
 from textcls_training.audit.run import audit
@@ -17,15 +16,16 @@ def audit_rows(rows: Sequence[LabelledRow[Target]], engine: Engine = HERE, *, qu
     """Return the rows whose label is probably wrong, by trainings of `engine`; tell of progress on standard error.
 
     Raises:
-        ConfigError: rows have several labels.
         InputError: nothing can be learned from the rows.
     """
     labels = [row.label for row in rows if isinstance(row.label, str)]
-    if len(labels) < len(rows):
-        raise ConfigError("Labels are audited where each row has one, and these rows may have several.")
+    label_sets = [row.label for row in rows if not isinstance(row.label, str)]
     weights = [row.weight for row in rows]
     given = LabelledTexts(
-        texts=[row.text for row in rows], labels=labels, weights=weights if set(weights) != {1.0} else None
+        texts=[row.text for row in rows],
+        labels=labels,
+        label_sets=label_sets or None,
+        weights=weights if set(weights) != {1.0} else None,
     )
     with progress_on(stderr_console(quiet=quiet)) as callback:
         return audit(given, callback=callback, engine=engine)

@@ -1,24 +1,29 @@
-"""The audit of labels: two rounds of held-out answers, the suspects, and what speaks against their labels.
+"""The audit of labels: held-out answers, the suspects, and what speaks against their labels.
 
-What a model has learned from wrong labels it repeats. So the second round learns next to nothing from the rows that the
-first one doubts. Suspects are those of the mean of both: what one round gets wrong by chance, the other may not.
+What a model has learned from wrong labels it repeats. So of one label a row there is a second round of answers, which
+learns next to nothing from the rows that the first one doubts. Suspects are those of the mean of both: what one round
+gets wrong by chance, the other may not.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from textcls.errors import ConfigError, InputError
+from textcls.errors import InputError
 from textcls.evaluation.data_quality.duplicates import near
 from textcls.evaluation.data_quality.label_audit import LabelAudit, SuspectRow
 from textcls.jobs import HERE, Engine
-from textcls_training.audit import held_out, suspects
+from textcls.model.classifier import Classifier
+from textcls_training.audit import held_out, label_set_suspects, suspects
 from textcls_training.audit.held_out import HeldOut
+from textcls_training.audit.label_set_suspects import JudgedSets
+from textcls_training.audit.suspects import Judged
 from textcls_training.config.settings import TrainConfig
-from textcls_training.data.arrays import Float64, Int64
+from textcls_training.data.arrays import Bools, Float64, Int64
+from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit.callbacks import NOBODY, Callback
 
@@ -32,24 +37,30 @@ def audit(
     callback: Callback = NOBODY,
     engine: Engine = HERE,
 ) -> LabelAudit:
-    """Return the rows of `given` whose label is probably wrong.
+    """Return the rows of `given` of which a label is probably wrong, or missing where they may have several.
 
     Args:
-        given: rows of one label each.
+        given: the rows.
         config: of the trainings; the default is that of `textcls train`.
         callback: told of progress.
         engine: who trains.
 
     Raises:
-        ConfigError: rows have several labels.
         InputError: nothing can be learned from the rows.
     """
-    answered = answered_twice(given, config or TrainConfig(), callback, engine)
-    label_R, found = answered.label_R, answered.both
-    judged = suspects.judge(found.probability_RC, label_R, found.judged_R)
-    rows = _described(given, answered.names, found, judged)
-    expected = float(judged.wrong_R.sum())
-    return LabelAudit(len(label_R), int(found.judged_R.sum()), expected, rows, judged.doubt_R.tolist())
+    names, config = given.label_names(), config or TrainConfig()
+    judged: Judged | JudgedSets
+    is_judged_R: Bools
+    if given.label_sets is None:
+        answered = answered_twice(given, config, callback, engine)
+        found, judged, is_judged_R = answered.both, answered.judge(), answered.judged()
+    else:
+        callback.phase("held out", len(given.texts))
+        found = held_out.answer(given, names, config, step=callback.step, engine=engine)
+        known_RC, has_RC = found.known(), LabelMatrix.of(given.label_sets, names).gold()
+        judged, is_judged_R = label_set_suspects.judge(found.probability_RC, has_RC, known_RC), known_RC.max(1)
+    expected, rows = float(judged.wrong_R.sum()), _described(given, names, found, judged)
+    return LabelAudit(len(given.texts), int(is_judged_R.sum()), expected, rows, judged.doubt_R.tolist())
 
 
 class AnsweredTwice(NamedTuple):
@@ -68,13 +79,19 @@ class AnsweredTwice(NamedTuple):
     first_RC: Float64
     both: HeldOut
 
+    def judged(self) -> Bools:
+        """Return whether the models of each row know its label: that of a label's last row does not."""
+        return self.both.known()[np.arange(len(self.label_R)), self.label_R]
+
+    def judge(self) -> Judged:
+        """Return what is found of each row."""
+        return suspects.judge(self.both.probability_RC, self.label_R, self.judged())
+
 
 def answered_twice(
     given: LabelledTexts, config: TrainConfig, callback: Callback = NOBODY, engine: Engine = HERE
 ) -> AnsweredTwice:
-    """Return what models that have not seen a row say of it. Arguments and errors as of `audit`."""
-    if given.label_sets is not None:
-        raise ConfigError("Labels are audited where each row has one, and these rows may have several.")
+    """Return what models that have not seen a row say of its one label. Arguments and errors as of `audit`."""
     names = given.label_names()
     if len(names) > 1 and sum(count > 1 for count in Counter(given.labels).values()) < 2:
         raise InputError("Labels cannot be audited: fewer than two of them have more than one row; add examples.")
@@ -90,44 +107,37 @@ def answered_twice(
 
 
 def _described(
-    given: LabelledTexts, names: Sequence[str], answered: HeldOut, judged: suspects.Judged
+    given: LabelledTexts, names: Sequence[str], answered: HeldOut, judged: Judged | JudgedSets
 ) -> tuple[SuspectRow, ...]:
-    copies, probability_RC = _Copies(given), answered.probability_RC
+    def target(labels: Sequence[int]) -> str | tuple[str, ...]:
+        return names[labels[0]] if given.label_sets is None else tuple(names[label] for label in labels)
+
+    has = [target(judged.own(row)) for row in range(len(given.texts))]
+    copies = Counter(zip(map(near, given.texts), has, strict=True))
     rows = []
     for row in judged.suspects.tolist():
-        label = int(judged.meant_R[row])
-        own, text = given.labels[row], given.texts[row]
+        text, own, meant = given.texts[row], judged.own(row), judged.meant(row)
+        model, suggested = answered.model_of(row), target(meant)
+        probability, probability_suggested = judged.chances(row)
         rows.append(
             SuspectRow(
                 row=row,
                 text=text,
-                label=own,
-                suggested=names[label],
-                probability=float(probability_RC[row, names.index(own)]),
-                probability_suggested=float(probability_RC[row, label]),
-                words=_words(answered, row, text, names[label], own),
-                copies=copies.with_label(text, names[label]),
+                label=has[row],
+                suggested=suggested,
+                probability=probability,
+                probability_suggested=probability_suggested,
+                words=_words(model, text, {names[label] for label in own}, {names[label] for label in meant}),
+                copies=copies[near(text), suggested],
             )
         )
     return tuple(rows)
 
 
-def _words(answered: HeldOut, row: int, text: str, suggested: str, own: str) -> tuple[str, ...]:
-    """Return the words that speak most for one label over another, by the model that has not seen the row."""
-    explanation = answered.models[int(answered.part_R[row])].explain(text)
-    contrast_T = explanation.contrast(suggested, own)
+def _words(model: Classifier, text: str, own: Set[str], meant: Set[str]) -> tuple[str, ...]:
+    """Return the words that speak most for labels that are `meant` over others, by a model that has not seen them."""
+    explanation = model.explain(text)
+    side_C = np.array([float(label in meant) - float(label in own) for label in explanation.labels])
+    contrast_T = explanation.contributions.astype(np.float64) @ side_C
     order = np.argsort(-contrast_T, kind="stable")[:SHOWN]
     return tuple(text[slice(*explanation.spans[t])] for t in order.tolist() if contrast_T[t] > 0)
-
-
-class _Copies:
-    """How many near copies of a text have a label."""
-
-    def __init__(self, given: LabelledTexts) -> None:
-        self._count: dict[tuple[int, str], int] = {}
-        for text, label in zip(given.texts, given.labels, strict=True):
-            key = (near(text), label)
-            self._count[key] = self._count.get(key, 0) + 1
-
-    def with_label(self, text: str, label: str) -> int:
-        return self._count.get((near(text), label), 0)

@@ -9,8 +9,9 @@ the others: among many labels a row that stands alone would else be its own evid
 Shapes: R rows, C labels.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -33,34 +34,59 @@ _LEAST: Final = 1e-4
 _PARTS: Final = 5
 # Of many labels, noise is fitted to so many numbers only, but to so many rows at least.
 _MOST_FITTED, _LEAST_FITTED = 1_000_000, 2_000
-_ROUNDS: Final = 16
+ROUNDS: Final = 16
+# A new temperature every so many of them.
+TEMPERED: Final = 4
 _LOG_TEMPERATURES: Final = (-1.5, 1.0)
-_FIRST_SHARE, _MOST_SHARE = 0.05, 0.4
+FIRST_SHARE, MOST_SHARE = 0.05, 0.4
 _TINY: Final = 1e-6
 
 
-class Judged(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Judged:
     """What is found of each row.
 
     Attributes:
+        probability_RC: of each label, by models that have not seen the row.
+        label_R: what the rows have.
         wrong_R: how probable it is that its label is wrong; 0 where it could not be judged.
         meant_R: the label that it has then.
         doubt_R: what orders the rows, the most doubtful highest.
     """
 
+    probability_RC: Float64
+    label_R: Int64
     wrong_R: Float64
     meant_R: Int64
     doubt_R: Float64
 
     @property
     def suspects(self) -> Int64:
-        """The numbers of the rows to look at, the surest first: as many as are more probably wrong than not.
+        """The numbers of the rows to look at, the surest first."""
+        return most_doubtful(self.wrong_R, self.doubt_R)
 
-        Where texts are hard, hardly a row is, and still those that come first are mostly wrong: so at least a third as
-        many as there probably are wrong labels.
-        """
-        count = max(int((self.wrong_R >= LISTED).sum()), round(self.wrong_R.sum() / 3))
-        return np.argsort(-self.doubt_R, kind="stable")[:count]
+    def own(self, row: int) -> list[int]:
+        """Return the label that a row has."""
+        return [int(self.label_R[row])]
+
+    def meant(self, row: int) -> list[int]:
+        """Return the label that a suspect probably means."""
+        return [int(self.meant_R[row])]
+
+    def chances(self, row: int) -> tuple[float, float]:
+        """Return how probable a suspect's own label is, and the one that it probably means."""
+        probability_C = self.probability_RC[row]
+        return float(probability_C[self.label_R[row]]), float(probability_C[self.meant_R[row]])
+
+
+def most_doubtful(wrong_R: Float64, doubt_R: Float64) -> Int64:
+    """Return the numbers of the rows to look at, the surest first: as many as are more probably wrong than not.
+
+    Where texts are hard, hardly a row is, and still those that come first are mostly wrong: so at least a third as many
+    as there probably are wrong labels.
+    """
+    count = max(int((wrong_R >= LISTED).sum()), round(wrong_R.sum() / 3))
+    return np.argsort(-doubt_R, kind="stable")[:count]
 
 
 def weights(probability_RC: Float64, label_R: Int64) -> Float64:
@@ -80,7 +106,7 @@ def judge(probability_RC: Float64, label_R: Int64, judged_R: Bools) -> Judged:
     rows, classes = probability_RC.shape
     wrong_R, meant_R, doubt_R = np.zeros(rows), label_R.copy(), np.full(rows, -np.inf)
     if classes < 2:
-        return Judged(wrong_R, meant_R, np.zeros(rows))
+        return Judged(probability_RC, label_R, wrong_R, meant_R, np.zeros(rows))
     chance = np.random.default_rng(0)
     part_R = chance.permutation(np.arange(rows) % _PARTS)
     for part in range(_PARTS):
@@ -93,7 +119,7 @@ def judge(probability_RC: Float64, label_R: Int64, judged_R: Bools) -> Judged:
         own_R = probability_RC[these, label_R[these]]
         doubt_P = np.log(meant_RC.sum(1) + _LEAST) - (1 + _OWN) * np.log(own_R + _LEAST)
         doubt_R[these] = np.where(judged_R[these], doubt_P, -np.inf)
-    return Judged(wrong_R, meant_R, doubt_R)
+    return Judged(probability_RC, label_R, wrong_R, meant_R, doubt_R)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,18 +142,16 @@ class _Noise:
         classes = probability_RC.shape[1]
         prior_CC = np.full((classes, classes), PRIOR_ROWS / (classes - 1))
         np.fill_diagonal(prior_CC, 0.0)
-        noise = cls(_FIRST_SHARE, prior_CC / PRIOR_ROWS, 1.0)
+        noise = cls(FIRST_SHARE, prior_CC / PRIOR_ROWS, 1.0)
         has_RC = csr_array((np.ones(len(label_R)), (np.arange(len(label_R)), label_R)), (len(label_R), classes))
-        for done in range(_ROUNDS if len(label_R) else 0):
-            if done % 4 == 0:
+        for done in range(ROUNDS if len(label_R) else 0):
+            if done % TEMPERED == 0:
                 noise = replace(noise, temperature=noise._best_temperature(probability_RC, label_R))
             wrong_R, meant_RC = noise.weigh(probability_RC, label_R)
             meant_RC *= (wrong_R / np.maximum(meant_RC.sum(1), _TINY))[:, None]
             joint_CC = prior_CC + (meant_RC.T @ has_RC)
-            share = (float(wrong_R.sum()) + _FIRST_SHARE * PRIOR_SHARE_ROWS) / (len(label_R) + PRIOR_SHARE_ROWS)
-            noise = replace(
-                noise, share=min(share, _MOST_SHARE), confusion_CC=joint_CC / joint_CC.sum(1, keepdims=True)
-            )
+            share = (float(wrong_R.sum()) + FIRST_SHARE * PRIOR_SHARE_ROWS) / (len(label_R) + PRIOR_SHARE_ROWS)
+            noise = replace(noise, share=min(share, MOST_SHARE), confusion_CC=joint_CC / joint_CC.sum(1, keepdims=True))
         return noise
 
     def weigh(self, probability_RC: Float64, label_R: Int64) -> tuple[Float64, Float64]:
@@ -144,11 +168,20 @@ class _Noise:
         return right_R, meant_RC
 
     def _best_temperature(self, probability_RC: Float64, label_R: Int64) -> float:
-        def loss(logarithm: float) -> float:
-            right_R, meant_RC = self._joint(probability_RC, label_R, float(np.exp(logarithm)))
-            return -float(np.log(right_R + meant_RC.sum(1) + _TINY).mean())
+        def joint(temperature: float) -> Float64:
+            right_R, meant_RC = self._joint(probability_RC, label_R, temperature)
+            return np.asarray(right_R + meant_RC.sum(1))
 
-        return float(np.exp(minimize_scalar(loss, bounds=_LOG_TEMPERATURES, options={"maxiter": 12}).x))
+        return likeliest_temperature(joint)
+
+
+def likeliest_temperature(joint: Callable[[float], Float64]) -> float:
+    """Return the temperature at which what was seen is most probable, by the probabilities that `joint` gives it."""
+
+    def loss(logarithm: float) -> float:
+        return -float(np.log(joint(float(np.exp(logarithm))) + _TINY).mean())
+
+    return float(np.exp(minimize_scalar(loss, bounds=_LOG_TEMPERATURES, options={"maxiter": 12}).x))
 
 
 def _tempered(probability_RC: Float64, temperature: float) -> Float64:

@@ -1,0 +1,130 @@
+"""From held-out answers to the rows of which a label is probably wrong or missing, where a row may have several.
+
+Each label of each row is a question of its own, with two ways to go wrong: it is missing where the row means it, or is
+there where the row does not. How often either happens is fitted by expectation maximization, as for one label a row
+(`textcls_training.audit.suspects`), but of all labels together: rates of a label each ranked rows worse, and a second
+round of trainings changed next to nothing.
+
+Shapes: R rows, C labels.
+"""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from textcls_training.audit.suspects import (
+    FIRST_SHARE,
+    LISTED,
+    MOST_SHARE,
+    PRIOR_SHARE_ROWS,
+    ROUNDS,
+    TEMPERED,
+    likeliest_temperature,
+    most_doubtful,
+)
+from textcls_training.data.arrays import Bools, Float64, Int64
+from textcls_training.models.calibration import sigmoid
+
+_TINY = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedSets:
+    """What is found of each label of each row.
+
+    Attributes:
+        probability_RC: of each label, by models that have not seen the row.
+        has_RC: what the rows have.
+        wrong_RC: how probable it is that a label is wrongly there, or wrongly missing.
+        wrong_R: that any label of the row is.
+        doubt_R: what orders the rows: the most doubtful label of each.
+    """
+
+    probability_RC: Float64
+    has_RC: Bools
+    wrong_RC: Float64
+    wrong_R: Float64 = field(init=False)
+    doubt_R: Float64 = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "wrong_R", np.asarray(1 - np.prod(1 - self.wrong_RC, axis=1)))
+        object.__setattr__(self, "doubt_R", np.asarray(self.wrong_RC.max(1, initial=0.0)))
+
+    @property
+    def suspects(self) -> Int64:
+        """The numbers of the rows to look at, the surest first."""
+        return most_doubtful(self.wrong_R, self.doubt_R)
+
+    def own(self, row: int) -> list[int]:
+        """Return the labels that a row has."""
+        return [int(label) for label in np.flatnonzero(self.has_RC[row])]
+
+    def meant(self, row: int) -> list[int]:
+        """Return the labels that a suspect probably means: it differs in each that is wrong, and in one at least."""
+        wrong_C = self.wrong_RC[row] >= min(LISTED, self.wrong_RC[row].max())
+        return [int(label) for label in np.flatnonzero(self.has_RC[row] ^ wrong_C)]
+
+    def chances(self, row: int) -> tuple[float, float]:
+        """Return how probable a suspect's own labels are, and those that it probably means, where these differ."""
+        has_C = self.has_RC[row]
+        differs_C = self.wrong_RC[row] >= min(LISTED, self.wrong_RC[row].max())
+        own_C = np.where(has_C, self.probability_RC[row], 1 - self.probability_RC[row])[differs_C]
+        return float(own_C.prod()), float((1 - own_C).prod())
+
+
+def judge(probability_RC: Float64, has_RC: Bools, known_RC: Bools) -> JudgedSets:
+    """Return how probable it is of each label of each row that it is wrong.
+
+    Args:
+        probability_RC: of each label, by models that have not seen the row.
+        has_RC: what the rows have.
+        known_RC: what the models know; nothing is said of the rest.
+    """
+    share_C = np.clip(has_RC.mean(0), _TINY, 1 - _TINY)
+    # Given labels are wrong equally often, whether rare or frequent, so the more frequent one is added more often.
+    noise = _Noise(FIRST_SHARE, FIRST_SHARE, share_C / (1 - share_C), 1.0)
+    given, prior = float(has_RC.sum()), FIRST_SHARE * PRIOR_SHARE_ROWS
+    for done in range(ROUNDS):
+        if done % TEMPERED == 0:
+            noise = replace(noise, temperature=noise.best_temperature(probability_RC, has_RC))
+        wrong_RC = noise.weigh(probability_RC, has_RC) * known_RC
+        false_rows, missing_rows = float(wrong_RC[has_RC].sum()), float(wrong_RC[~has_RC].sum())
+        meant = given - false_rows + missing_rows
+        missing = min((missing_rows + prior) / (meant + PRIOR_SHARE_ROWS), MOST_SHARE)
+        false = min((false_rows + prior) / (given + PRIOR_SHARE_ROWS), MOST_SHARE)
+        noise = replace(noise, missing=missing, false=false)
+    return JudgedSets(probability_RC, has_RC, noise.weigh(probability_RC, has_RC) * known_RC)
+
+
+@dataclass(frozen=True, slots=True)
+class _Noise:
+    """How labels go wrong.
+
+    Attributes:
+        missing: the share of the labels that rows mean and do not have.
+        false: the share of the labels that rows have and do not mean.
+        odds_C: how many rows have each label, as odds.
+        temperature: by which log-odds are divided.
+    """
+
+    missing: float
+    false: float
+    odds_C: Float64
+    temperature: float
+
+    def joint(self, probability_RC: Float64, has_RC: Bools, temperature: float) -> tuple[Float64, Float64]:
+        """Return how probable it is that a row has a label or lacks it, and rightly so; and wrongly [R, C]."""
+        added_C = np.minimum(self.false * self.odds_C, 1 - _TINY)
+        meant_RC = sigmoid(np.log((probability_RC + _TINY) / (1 - probability_RC + _TINY)) / temperature)
+        right_RC = np.where(has_RC, (1 - self.missing) * meant_RC, (1 - added_C) * (1 - meant_RC))
+        wrong_RC = np.where(has_RC, added_C * (1 - meant_RC), self.missing * meant_RC)
+        return right_RC, wrong_RC
+
+    def best_temperature(self, probability_RC: Float64, has_RC: Bools) -> float:
+        """Return the temperature at which what the rows have is most probable."""
+        return likeliest_temperature(lambda at: np.asarray(np.add(*self.joint(probability_RC, has_RC, at))))
+
+    def weigh(self, probability_RC: Float64, has_RC: Bools) -> Float64:
+        """Return how probable it is that each label is wrong [R, C]."""
+        right_RC, wrong_RC = self.joint(probability_RC, has_RC, self.temperature)
+        return np.asarray(wrong_RC / (right_RC + wrong_RC + _TINY))
