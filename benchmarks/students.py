@@ -107,8 +107,10 @@ def prepare(folder: Path, rows: int, seed: int, place: str, unlabelled: int) -> 
     label = np.array([number.get(given.labels[i], -1) for i in chosen], np.int64)
     encoder = SentenceEncoder(place)
     teacher = EncoderTeacher(encoder.name, encoder.encode(texts), hashes[chosen], len(names))
-    answers = teacher.answers(labelled, label[labelled], others)
-    pool = Pool(Corpus.of(texts, from_options({}).max_tokens), label[labelled], labelled, others, (), len(names))
+    corpus = Corpus.of(texts, from_options({}).max_tokens)
+    known = Dataset(corpus.select(labelled), label[labelled])
+    answers = teacher.answers(labelled, known, others)
+    pool = Pool(corpus, known, labelled, others, (), len(names))
     return Setting(pool, texts, answers, scored, label[scored])
 
 

@@ -327,11 +327,14 @@ def test_a_lesson_of_a_variant_has_the_surest_answers(module: Any) -> None:
     import numpy as np
 
     from textcls_training.data.corpus import Corpus
+    from textcls_training.data.dataset import Dataset
     from textcls_training.distillation.distil import Pool
 
     students = module("students")
     texts = [f"text {i}" for i in range(6)]
-    pool = Pool(Corpus.of(texts, 100), np.array([0, 1]), np.arange(2), np.arange(2, 6), (), 2)
+    corpus = Corpus.of(texts, 100)
+    known = Dataset(corpus.select(np.arange(2)), np.array([0, 1]))
+    pool = Pool(corpus, known, np.arange(2), np.arange(2, 6), (), 2)
     answer_UC = np.array([[0.9, 0.1], [0.5, 0.5], [0.2, 0.8], [0.6, 0.4]], np.float32)
     setting = students.Setting(pool, texts, answer_UC, np.arange(0), np.arange(0))
     lesson = students.VARIANTS["surest 50 %"].lesson(setting)

@@ -57,8 +57,9 @@ def train(
     more = None
     if unlabelled is not None:
         apart = [*given.texts, *(validation.texts if validation else ())]
+        names, several = given.label_names(), given.label_sets is not None
         others = _joined(unlabelled, columns, "Unlabelled texts")
-        more = unlabelled_texts(others, given.label_names(), apart, config.unlabelled_rows, probabilities)
+        more = unlabelled_texts(others, names, apart, config.unlabelled_rows, probabilities, several=several)
     elif probabilities is not None:
         raise ConfigError("probabilities needs the texts they belong to; pass those as unlabelled.")
     kept, earlier = (None if path is None else Path(path) for path in (state, from_state))
@@ -114,8 +115,12 @@ def unlabelled_texts(
     labelled: Sequence[str],
     limit: int,
     probabilities: Sequence[Mapping[str, float]] | None = None,
+    *,
+    several: bool = False,
 ) -> UnlabelledTexts:
     """Return a sample of at most `limit` of unlabelled `texts`, with the probabilities of the labels `names`.
+
+    They sum to 1, unless a text may have `several` labels.
 
     Raises:
         InputError: the texts are no strings, or the probabilities are not theirs.
@@ -131,7 +136,8 @@ def unlabelled_texts(
             f"There are {len(texts)} unlabelled texts and {len(probabilities)} probabilities; give one mapping "
             "per text."
         )
-    return UnlabelledTexts.sample(map(UnlabelledText, texts, of_mappings(probabilities, names)), limit, labelled)
+    found = of_mappings(probabilities, names, several=several)
+    return UnlabelledTexts.sample(map(UnlabelledText, texts, found), limit, labelled)
 
 
 def labelled_texts(

@@ -138,6 +138,7 @@ def test_a_pattern_has_one_place_for_the_label(pattern: str, tmp_path: Path) -> 
     ],
 )
 def test_mappings_are_of_the_labels(row: Any, said: str) -> None:
+    assert of_mappings([{"yes": 0.75, "no": 0.75}], ["no", "yes"], several=True) == [[0.75, 0.75]]
     assert of_mappings([{"yes": 0.75, "no": 0.25}], ["no", "yes"]) == [[0.25, 0.75]]
     with pytest.raises(InputError, match=said):
         of_mappings([{"no": 0.5, "yes": 0.5}, row], ["no", "yes"])

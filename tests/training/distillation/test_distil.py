@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
+import textcls
 from tests.training.helpers import dataset_of
 from textcls import Classifier
 from textcls.errors import ConfigError, InputError
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.arrays import Float32, Int64
+from textcls_training.data.dataset import Dataset
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.split import hashes_of, masks_of
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
@@ -23,7 +25,7 @@ from textcls_training.distillation.report import HeldOutScore
 from textcls_training.distillation.teachers import GivenAnswers
 from textcls_training.fit.callbacks import NOBODY
 from textcls_training.fit.interrupt import Stop
-from textcls_training.fit.validation import EpochScore
+from textcls_training.fit.validation import EpochScore, LabelValidation
 from textcls_training.pipeline.training import train
 from textcls_training.pipeline.training_report import TrainReport
 
@@ -72,10 +74,11 @@ def fit(path: Path, unlabelled: UnlabelledTexts | None, **options: Any) -> Train
 def pool_of(given: LabelledTexts, more: Sequence[str]) -> Pool:
     texts = [*given.texts, *more]
     dataset = dataset_of(LabelledTexts(texts=texts, labels=[*given.labels, *[NAMES[0]] * len(more)]))
-    labels, labelled = dataset.labels[: len(given.texts)], np.arange(len(given.texts))
-    masks = masks_of(hashes_of(given.texts), labels)
+    labelled = np.arange(len(given.texts))
+    known = dataset.select(labelled)
+    masks = masks_of(hashes_of(given.texts), known.labels)
     folds = [Fold(labelled[~mask], labelled[mask]) for mask in masks]
-    return Pool(dataset.corpus, labels, labelled, np.arange(len(given.texts), len(texts)), folds, 3)
+    return Pool(dataset.corpus, known, labelled, np.arange(len(given.texts), len(texts)), folds, 3)
 
 
 class Witness:
@@ -86,8 +89,8 @@ class Witness:
     def __init__(self) -> None:
         self.lessons: list[tuple[list[int], list[int], list[int]]] = []
 
-    def answers(self, text_T: Int64, label_T: Int64, asked_A: Int64) -> Float32:
-        self.lessons.append((text_T.tolist(), label_T.tolist(), asked_A.tolist()))
+    def answers(self, text_T: Int64, rows: Dataset, asked_A: Int64) -> Float32:
+        self.lessons.append((text_T.tolist(), rows.labels.tolist(), asked_A.tolist()))
         return softmax(np.zeros((len(asked_A), 3)), axis=1).astype(np.float32)
 
 
@@ -100,7 +103,7 @@ def test_a_teacher_never_learns_from_the_rows_that_judge_him() -> None:
         assert not set(taught) & set(asked)
         assert asked == [*fold.valid, *pool.unlabelled]
         assert sorted([*taught, *fold.valid]) == [*range(60)]
-        assert labels == pool.labels[fold.train].tolist()
+        assert labels == pool.known.labels[fold.train].tolist()
     taught, _, asked = witness.lessons[-1]
     assert (taught, asked) == ([*range(60)], pool.unlabelled.tolist())
     assert found.held_out is not None
@@ -126,9 +129,9 @@ def test_a_lesson_is_sure_of_labels_and_as_sure_of_answers_as_the_teacher() -> N
     answer_UC = np.array([[0.2, 0.5, 0.3], [0.1, 0.1, 0.8]], np.float32)
     lesson = pool.lesson(np.array([4, 2]), answer_UC, 0.5)
     assert lesson.probability_RC is not None
-    assert lesson.probability_RC[:2].tolist() == np.eye(3)[pool.labels[[4, 2]]].tolist()
+    assert lesson.probability_RC[:2].tolist() == np.eye(3)[pool.known.labels[[4, 2]]].tolist()
     np.testing.assert_array_equal(lesson.probability_RC[2:], answer_UC)
-    assert lesson.labels.tolist() == [*pool.labels[[4, 2]], 1, 2]
+    assert lesson.labels.tolist() == [*pool.known.labels[[4, 2]], 1, 2]
     assert lesson.weight_R is not None
     assert lesson.weight_R.tolist() == [1, 1, 0.5, 0.5]
 
@@ -136,8 +139,8 @@ def test_a_lesson_is_sure_of_labels_and_as_sure_of_answers_as_the_teacher() -> N
 def candidate(name: str, *right: float) -> Candidate:
     """A model that gives the right labels of held-out rows these probabilities."""
     fitted = SimpleNamespace(
-        selected=SimpleNamespace(labels=np.zeros(len(right), int)),
-        held_out=np.array([[one, 1 - one] for one in right], np.float32).reshape(-1, 2),
+        selected=SimpleNamespace(validation=LabelValidation(np.zeros(len(right), np.int64))),
+        held_out=np.array([[one, 1 - one] for one in right]).reshape(-1, 2),
     )
     return Candidate(name, cast(Any, fitted))
 
@@ -326,10 +329,11 @@ def test_given_answers_are_known_of_the_texts_that_were_answered() -> None:
     pool_PC[10:] = np.eye(3)
     teacher = GivenAnswers(pool_PC)
     nothing = np.zeros(0, np.int64)
-    found = teacher.answers(nothing, nothing, np.array([12, 10]))
+    rows = dataset_of(LABELLED).select(nothing)
+    found = teacher.answers(nothing, rows, np.array([12, 10]))
     assert found is not None
     np.testing.assert_array_equal(found, np.eye(3, dtype=np.float32)[[2, 0]])
-    assert teacher.answers(nothing, nothing, np.array([9, 10])) is None
+    assert teacher.answers(nothing, rows, np.array([9, 10])) is None
 
 
 def test_hard_answers_become_as_sure_as_they_are_right_on_labelled_rows() -> None:
@@ -338,7 +342,8 @@ def test_hard_answers_become_as_sure_as_they_are_right_on_labelled_rows() -> Non
     said_R = np.where(np.arange(400) % 4 == 0, (label_R + 1) % 3, label_R)  # three of four are right
     teacher = GivenAnswers(np.eye(3, dtype=np.float32)[said_R])
     taught, asked = np.arange(300), np.arange(300, 400)
-    found = teacher.answers(taught, label_R[taught], asked)
+    rows = dataset_of(made(300, 0))._replace(labels=label_R[taught])
+    found = teacher.answers(taught, rows, asked)
     assert found is not None
     assert found.argmax(1).tolist() == said_R[asked].tolist()
     assert found.max(1).mean() == pytest.approx(0.75, abs=0.02)
@@ -369,7 +374,63 @@ def test_a_file_that_answers_labelled_rows_as_well_is_judged_by_them(tmp_path: P
     assert [score.name for score in report.scores] == ["labels alone", "student"]
 
 
+def with_sets(given: LabelledTexts) -> LabelledTexts:
+    """Rows that name one of three labels, and a fourth one by their number; every tenth has none of the three."""
+    sets = [
+        {name: 1.0 for name, there in ((label, i % 10 > 0), ("odd", text.split()[0] > "filler3")) if there}
+        for i, (text, label) in enumerate(zip(given.texts, given.labels, strict=True))
+    ]
+    return LabelledTexts(texts=given.texts, label_sets=sets)
+
+
+SEVERAL_NAMES = sorted([*NAMES, "odd"])
+
+
+def answered_sets(sure: float) -> UnlabelledTexts:
+    """The texts of `MORE`, with answers that give what they mean a probability of `sure`, and the rest 0.01."""
+    given = with_sets(MORE)
+    assert given.label_sets is not None
+    rows = [
+        UnlabelledText(text, [sure if name in labels else 0.01 for name in SEVERAL_NAMES])
+        for text, labels in zip(given.texts, given.label_sets, strict=True)
+    ]
+    return UnlabelledTexts.sample(rows, 10_000, LABELLED.texts)
+
+
+def test_given_probabilities_of_several_labels_teach_a_student(tmp_path: Path) -> None:
+    more, test = answered_sets(0.95), with_sets(TEST)
+    report = train(with_sets(LABELLED), tmp_path / "student.onnx", replace(SMALL, epochs=10), unlabelled=more)
+    train(with_sets(LABELLED), tmp_path / "alone.onnx", replace(SMALL, epochs=10))
+    assert report.distillation is not None
+    assert [score.name for score in report.distillation.scores] == ["labels alone", "student"]
+    assert (report.distillation.kept, report.distillation.rows) == ("student", 60)
+    models = [Classifier.load(tmp_path / f"{name}.onnx") for name in ("student", "alone")]
+    rows = list(zip(test.texts, test.label_sets or (), strict=True))
+    f1 = [textcls.evaluate(model, rows).report.micro_f1 for model in models]
+    assert f1[0] > f1[1] + 0.1
+    assert models[0].info.training["distillation"]["teacher"] == "given probabilities"
+
+
+def test_a_model_of_several_labels_teaches_itself_and_is_kept_only_if_it_helps(tmp_path: Path) -> None:
+    report = train(with_sets(LABELLED), tmp_path / "m.onnx", SMALL, unlabelled=plain())
+    assert report.distillation is not None
+    assert report.distillation.teacher == "itself"
+    assert [score.name for score in report.distillation.scores] == ["teacher", "labels alone", "student"]
+
+
+def test_a_lesson_of_several_labels_leaves_out_what_the_teacher_thinks_hardly_possible() -> None:
+    given = with_sets(LABELLED)
+    dataset = dataset_of(given)
+    pool = Pool(dataset.corpus, dataset.select(np.arange(50)), np.arange(50), np.arange(50, 60), (), 4)
+    answer_UC = np.tile(np.array([0.9, 0.004, 0.4, 0.0], np.float32), (10, 1))
+    lesson = pool.lesson(np.arange(2), answer_UC, 1.0)
+    assert lesson.probability_RC is None
+    found = lesson.target(4)
+    np.testing.assert_array_equal(found[:2], dataset.target(4)[:2])
+    np.testing.assert_array_equal(found[2:], np.tile(np.array([0.9, 0, 0.4, 0], np.float32), (10, 1)))
+
+
 def test_a_score_holds_accuracy_and_the_likelihood_of_right_labels() -> None:
-    score = HeldOutScore.of("student", np.array([[0.9, 0.1], [0.8, 0.2]], np.float32), np.array([0, 1]))
+    score = HeldOutScore.of("student", np.array([[0.9, 0.1], [0.8, 0.2]]), LabelValidation(np.array([0, 1])))
     assert score.accuracy == 0.5
     assert score.cross_entropy == pytest.approx(-(np.log(0.9) + np.log(0.2)) / 2, rel=1e-5)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.training.helpers import Recorder
+from tests.training.helpers import Recorder, dataset_of
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.split import hashes_of
@@ -24,7 +24,8 @@ def test_a_tuned_teacher_knows_more_than_a_frozen_one_and_answers_again_from_the
     from textcls_torch.distillation.tuned_teacher import TunedTeacher
 
     names = sample.label_names()
-    label_R = np.array([names.index(label) for label in sample.labels], np.int64)
+    rows = dataset_of(sample)
+    label_R = rows.labels
     train_T, asked_A = np.arange(0, 100), np.arange(100, 150)
     hashes, encoder = hashes_of(sample.texts), SentenceEncoder(str(encoder_folder))
     frozen = EncoderTeacher("small", encoder.encode(sample.texts), hashes, len(names))
@@ -32,20 +33,20 @@ def test_a_tuned_teacher_knows_more_than_a_frozen_one_and_answers_again_from_the
     def tuned(callback: Recorder, *, stopped: bool = False) -> TunedTeacher:
         return TunedTeacher(encoder, sample.texts, hashes, len(names), 0, callback, lambda: stopped)
 
-    assert tuned(Recorder(), stopped=True).answers(train_T, label_R[train_T], asked_A) is None
-    found = tuned(first := Recorder()).answers(train_T, label_R[train_T], asked_A)
+    assert tuned(Recorder(), stopped=True).answers(train_T, rows.select(train_T), asked_A) is None
+    found = tuned(first := Recorder()).answers(train_T, rows.select(train_T), asked_A)
     assert found is not None
     assert [name for name, _ in first.phases][1:] == ["tuning small", "asking small, tuned"]
 
     def loss(probability_AC: np.ndarray) -> float:
         return float(-np.log(probability_AC[np.arange(50), label_R[asked_A]]).mean())
 
-    assert loss(found) < loss(frozen.answers(train_T, label_R[train_T], asked_A))
-    again = tuned(second := Recorder()).answers(train_T, label_R[train_T], asked_A)
+    assert loss(found) < loss(frozen.answers(train_T, rows.select(train_T), asked_A))
+    again = tuned(second := Recorder()).answers(train_T, rows.select(train_T), asked_A)
     assert again is not None
     np.testing.assert_array_equal(found, again)
     assert second.phases == []
-    other = tuned(Recorder()).answers(train_T[:90], label_R[train_T[:90]], asked_A)
+    other = tuned(Recorder()).answers(train_T[:90], rows.select(train_T[:90]), asked_A)
     assert other is not None
     assert (other != found).any()
 

@@ -139,7 +139,7 @@ def unbalanced(survey: Survey) -> Iterator[Finding]:
         message = (
             f"{len(scarce):,} of {plural(len(survey.labels), 'label', 'labels')} "
             f"{'is' if len(scarce) == 1 else 'are'} on one row of {UNBALANCED + 1} or fewer: {shown}; if they "
-            "matter, look at their own results, and try --class-weight balanced."
+            "matter, look at their own results: weights rank rare labels worse where a row may have several."
         )
         yield Finding("unbalanced-labels", message, len(scarce))
 

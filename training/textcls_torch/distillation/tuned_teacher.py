@@ -20,6 +20,7 @@ import torch
 
 from textcls._util.atomic_write import atomic_write
 from textcls_training.data.arrays import Float32, Int64
+from textcls_training.data.dataset import Dataset
 from textcls_training.data.split import masks_of
 from textcls_training.distillation import linear_head
 from textcls_training.fit.callbacks import Callback
@@ -61,7 +62,7 @@ class TunedTeacher:
         self._encoder, self._texts, self._hashes, self._classes = encoder, texts, hashes, classes
         self._seed, self._callback, self._stopped = seed, callback, stopped
 
-    def answers(self, text_T: Int64, label_T: Int64, asked_A: Int64) -> Float32 | None:
+    def answers(self, text_T: Int64, rows: Dataset, asked_A: Int64) -> Float32 | None:
         """Tune on the texts `text_T`, and return probabilities [A, C] of the texts `asked_A`; None if it was ended.
 
         Raises:
@@ -71,23 +72,24 @@ class TunedTeacher:
         asked = [self._texts[i] for i in asked_A]
         folder = cache_folder() / "tuned-answers"
         make_folder(folder)
-        path = folder / f"{self._key(learned, label_T, asked)}.npy"
+        path = folder / f"{self._key(learned, rows, asked)}.npy"
         kept = _load(path)
         if kept is not None and kept.shape == (len(asked), self._classes):
             return kept
         vectors = self._encoder.encode(learned, self._callback, self._stopped)
-        head = linear_head.fit(
-            as_float64(vectors), label_T, self._classes, list(masks_of(self._hashes[text_T], label_T))
-        )
+        masks = list(masks_of(self._hashes[text_T], rows.labels))
+        head = linear_head.fit(as_float64(vectors), rows, self._classes, masks)
         model = _Classifier(self._encoder.trainable(), head)
-        found = self._ask(model, asked) if self._tune(model, learned, label_T) else None
+        tuned = self._tune(model, learned, rows.target(self._classes), several=rows.several)
+        found = self._ask(model, asked, several=rows.several) if tuned else None
         if found is not None:
             with atomic_write(path, NO_SPACE) as file:
                 np.save(file, found)
         return found
 
-    def _tune(self, model: "_Classifier", texts: Sequence[str], label_T: Int64) -> bool:
+    def _tune(self, model: "_Classifier", texts: Sequence[str], target_TC: Float32, *, several: bool) -> bool:
         """Take all steps; False if somebody has ended it."""
+        loss = binary_cross_entropy if several else torch.nn.functional.cross_entropy
         steps_a_pass = math.ceil(len(texts) / BATCH)
         passes = min(MOST_PASSES, max(LEAST_PASSES, round(STEPS / steps_a_pass)))
         optimizer, schedule = _optimizer(model, passes * steps_a_pass)
@@ -99,15 +101,15 @@ class TunedTeacher:
             for rows in self._followed(f"tuning {self._encoder.name}", steps, passes * len(texts)):
                 with _half(model.device):
                     logits_BC = model([texts[i] for i in rows])
-                label_B = torch.from_numpy(label_T[rows]).to(model.device)
+                target_BC = torch.from_numpy(target_TC[rows]).to(model.device)
                 optimizer.zero_grad()
-                torch.nn.functional.cross_entropy(logits_BC.float(), label_B).backward()  # type: ignore[no-untyped-call]
+                loss(logits_BC.float(), target_BC).backward()  # type: ignore[no-untyped-call]
                 torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
                 optimizer.step()
                 schedule.step()
         return not self._stopped()
 
-    def _ask(self, model: "_Classifier", texts: Sequence[str]) -> Float32 | None:
+    def _ask(self, model: "_Classifier", texts: Sequence[str], *, several: bool) -> Float32 | None:
         """Return the probabilities [A, C] of texts; None if somebody has ended it."""
         found_AC = np.zeros((len(texts), self._classes), np.float32)
         order = np.argsort([-len(text) for text in texts], kind="stable")
@@ -117,7 +119,8 @@ class TunedTeacher:
             for rows in self._followed(f"asking {self.name}", steps, len(texts)):
                 with _half(model.device):
                     logits_BC = model([texts[i] for i in rows])
-                found_AC[rows] = (logits_BC.float() / TEMPERATURE).softmax(1).cpu().numpy()
+                tempered_BC = logits_BC.float() / TEMPERATURE
+                found_AC[rows] = (tempered_BC.sigmoid() if several else tempered_BC.softmax(1)).cpu().numpy()
         return None if self._stopped() else found_AC
 
     def _followed(self, name: str, steps: Iterable[Int64], rows_of_all: int) -> Iterator[Int64]:
@@ -132,10 +135,13 @@ class TunedTeacher:
             self._callback.step(len(rows))
             self._callback.note(f"{(rows_of_all - done) * (time.monotonic() - began) / done:,.0f} s left")
 
-    def _key(self, texts: Sequence[str], label_T: Int64, asked: Sequence[str]) -> str:
+    def _key(self, texts: Sequence[str], rows: Dataset, asked: Sequence[str]) -> str:
         """Return a hash of all that decides over the answers, but for the machine."""
         settings = (RATE, WEIGHTS, BATCH, WARM_UP, DECAY, STEPS, LEAST_PASSES, MOST_PASSES, MOST_TOKENS, TEMPERATURE)
-        parts = (self._encoder.fingerprint, self._seed, settings, self._classes, label_T.tolist(), texts, asked)
+        sets = rows.sets
+        told = rows.labels.tolist() if sets is None else [sets.start.tolist(), sets.label.tolist()]
+        sure = None if sets is None else sets.probability.tolist()
+        parts = (self._encoder.fingerprint, self._seed, settings, self._classes, told, sure, texts, asked)
         digest = hashlib.sha256()
         for part in parts:
             digest.update(hashlib.sha256(repr(part).encode("utf-8", "surrogatepass")).digest())
@@ -154,8 +160,9 @@ class _Classifier(torch.nn.Module):
         self.head = torch.nn.Linear(*head.weight_DC.shape)
         self.device = encoder.device
         with torch.no_grad():
-            self.head.weight.copy_(torch.from_numpy(head.weight_DC.T / head.temperature))
-            self.head.bias.copy_(torch.from_numpy(head.bias_C / head.temperature))
+            weight_DC, bias_C = head.calibrated()
+            self.head.weight.copy_(torch.from_numpy(weight_DC.T))
+            self.head.bias.copy_(torch.from_numpy(bias_C))
         self.head.to(self.device)
 
     def forward(self, texts: list[str]) -> torch.Tensor:
@@ -164,6 +171,12 @@ class _Classifier(torch.nn.Module):
         moved = {name: each.to(self.device) if torch.is_tensor(each) else each for name, each in features.items()}
         logits_BC: torch.Tensor = self.head(self.encoder(moved)["sentence_embedding"])
         return logits_BC
+
+
+def binary_cross_entropy(logits_BC: torch.Tensor, target_BC: torch.Tensor) -> torch.Tensor:
+    """Return the loss of rows that may have several labels: summed over these, as a softmax counts a row."""
+    mean = torch.nn.functional.binary_cross_entropy_with_logits(logits_BC, target_BC)
+    return mean * target_BC.shape[1]
 
 
 def _optimizer(model: "_Classifier", steps: int) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler]:

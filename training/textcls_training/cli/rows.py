@@ -86,6 +86,7 @@ def read_more(
         [*rows.texts, *(valid.texts if valid else ())],
         limit=limit,
         pattern=pattern,
+        several=isinstance(rows, LabelledSets),
         options=reading.options,
         bad=reading.bad,
     )

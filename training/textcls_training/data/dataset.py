@@ -81,6 +81,14 @@ class Dataset(NamedTuple):
             raise TypeError("each text has one label")
         return self.sets
 
+    def target(self, classes: int) -> Float32:
+        """Return how probable each label of each row is [R, C], whichever way it is kept."""
+        if self.sets is not None:
+            return self.sets.dense(np.arange(len(self.labels)))
+        if self.probability_RC is not None:
+            return self.probability_RC
+        return np.eye(classes, dtype=np.float32)[self.labels]
+
     def weight(self) -> float:
         """Return the weight of all rows together."""
         return float(len(self.labels) if self.weight_R is None else self.weight_R.sum(dtype=np.float64))

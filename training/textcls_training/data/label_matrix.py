@@ -46,6 +46,13 @@ class LabelMatrix:
         probability = np.fromiter((share for _, share in every), np.float32, len(every))
         return cls(len(names), starts(np.fromiter(map(len, pairs), np.int64, len(pairs))), label, probability)
 
+    @classmethod
+    def of_dense(cls, probability_RC: Float32) -> "LabelMatrix":
+        """List the probabilities [R, C] of rows."""
+        row, column = np.nonzero(probability_RC)
+        start = starts(np.bincount(row, minlength=len(probability_RC)))
+        return cls(probability_RC.shape[1], start, column.astype(np.int32), probability_RC[row, column])
+
     def __len__(self) -> int:
         return len(self.start) - 1
 

@@ -51,24 +51,29 @@ def _matches(column: str, before: str, after: str, room: int) -> bool:
     return len(column) >= room and column.startswith(before) and column.endswith(after)
 
 
-def problem(fields: Mapping[str, Any], columns: Sequence[str]) -> str | None:
-    """Return what is wrong with the probabilities in `columns` of a row, as a clause; None if nothing is."""
+def problem(fields: Mapping[str, Any], columns: Sequence[str], *, several: bool = False) -> str | None:
+    """Return what is wrong with the probabilities in `columns` of a row, as a clause; None if nothing is.
+
+    Those of one label a row sum to 1; where it may have `several`, each stands by itself.
+    """
     total = 0.0
     for column in columns:
         value = _number(fields.get(column))
         if value is None or not 0 <= value <= 1:
             return f"the probability in column {column!r} is {fields.get(column)!r}; write a number from 0 to 1"
         total += value
-    if abs(total - 1) > TOLERANCE:
+    if not several and abs(total - 1) > TOLERANCE:
         return (
             f"the probabilities in {columns[0]!r} to {columns[-1]!r} add up to {total:.3g} and not to 1; correct them"
         )
     return None
 
 
-def of_row(fields: Mapping[str, Any], columns: Sequence[str]) -> list[float]:
-    """Return the probabilities in `columns` of a row without a `problem`, made to sum to 1."""
+def of_row(fields: Mapping[str, Any], columns: Sequence[str], *, several: bool = False) -> list[float]:
+    """Return the probabilities in `columns` of a row without a `problem`; those of one label are made to sum to 1."""
     values = [_number(fields[column]) or 0.0 for column in columns]
+    if several:
+        return values
     total = sum(values)
     return [value / total for value in values]
 
@@ -84,11 +89,14 @@ def _number(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def of_mappings(rows: Sequence[Mapping[str, float]], names: Sequence[str]) -> list[list[float]]:
+def of_mappings(
+    rows: Sequence[Mapping[str, float]], names: Sequence[str], *, several: bool = False
+) -> list[list[float]]:
     """Return the probabilities of `names` in each of the mappings from label to probability.
 
     Raises:
-        InputError: a mapping lacks a label or has an unknown one, or its values are no probabilities that sum to 1.
+        InputError: a mapping lacks a label or has an unknown one, or its values are no probabilities, or do
+            not sum to 1 where a text has one label.
     """
     for i, row in enumerate(rows):
         if not isinstance(row, Mapping):
@@ -98,6 +106,6 @@ def of_mappings(rows: Sequence[Mapping[str, float]], names: Sequence[str]) -> li
         strange = sorted(set(map(str, row)) - set(names))
         if strange:
             raise InputError(f"probabilities[{i}] has the label {strange[0]!r}, which no training row has.")
-        if wrong := problem(row, names):
+        if wrong := problem(row, names, several=several):
             raise InputError(f"probabilities[{i}]: {wrong}.".replace("column ", "the label ", 1))
-    return [of_row(row, names) for row in rows]
+    return [of_row(row, names, several=several) for row in rows]

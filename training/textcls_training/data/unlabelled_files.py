@@ -16,6 +16,7 @@ def read_unlabelled(
     *,
     limit: int,
     pattern: str | None = None,
+    several: bool = False,
     guess: bool = False,
     options: ReadOptions | None = None,
     bad: BadRows | None = None,
@@ -29,6 +30,7 @@ def read_unlabelled(
         labelled: the texts that must not be in the sample.
         limit: how many texts are kept at most.
         pattern: what the columns of probabilities are called, with a `*` for the label; None if there are none.
+        several: whether a text may have several labels, so that their probabilities do not sum to 1.
         guess: whether columns of well-known names may stand in for `text_columns`, which nobody has asked for.
         options: how the files are read.
         bad: what to do with rows that cannot be used.
@@ -40,7 +42,7 @@ def read_unlabelled(
     with open_tables(paths, options, bad) as table:
         texts = table.choose(text_columns, "text", guess=guess)
         columns = None if pattern is None else _columns(table, texts, pattern, names)
-        found = UnlabelledTexts.sample(_rows(table, texts, columns), limit, labelled)
+        found = UnlabelledTexts.sample(_rows(table, texts, columns, several=several), limit, labelled)
     if not found.given:
         raise no_rows(paths, bad)
     return found, table.notes
@@ -55,11 +57,13 @@ def _columns(table: Table, texts: Sequence[str], pattern: str, names: Sequence[s
     return found
 
 
-def _rows(table: Table, texts: Sequence[str], columns: Sequence[str] | None) -> Iterator[UnlabelledText]:
+def _rows(
+    table: Table, texts: Sequence[str], columns: Sequence[str] | None, *, several: bool
+) -> Iterator[UnlabelledText]:
     for text, row in texts_of(table, texts):
         if columns is None:
             yield UnlabelledText(text)
-        elif wrong := probabilities.problem(row.fields, columns):
+        elif wrong := probabilities.problem(row.fields, columns, several=several):
             table.bad.add(Bad(row.where, wrong))
         else:
-            yield UnlabelledText(text, probabilities.of_row(row.fields, columns))
+            yield UnlabelledText(text, probabilities.of_row(row.fields, columns, several=several))

@@ -5,15 +5,15 @@ Shapes: R held-out rows, U unlabelled texts, C labels.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.data.arrays import Float32, Float64, Int64
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset, Split
+from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.distillation.report import TEACHER, HeldOutScore
 from textcls_training.distillation.teachers import Teacher
 from textcls_training.fit.callbacks import Callback
@@ -23,6 +23,9 @@ from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.threads import reproducible
 from textcls_training.models.ensemble import TrainedModel
 from textcls_training.state.checkpoints import NOWHERE, Checkpoints
+
+# Of several labels, one that a teacher thinks less probable than this is taken to be absent: of thousands most are.
+LEAST_ANSWER: Final = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +47,9 @@ class Fitted:
     folds: int
 
     @property
-    def held_out(self) -> Float32:
+    def held_out(self) -> Float64:
         """The calibrated probabilities [R, C] of the validation rows."""
-        return self.selected.calibration.probabilities(self.selected.logits).astype(np.float32)
+        return self.selected.calibration.probabilities(self.selected.logits)
 
 
 class Fold(NamedTuple):
@@ -62,35 +65,35 @@ class Pool:
 
     Attributes:
         corpus: the tokens of all.
-        labels: those of labelled texts and validation rows.
+        known: labelled texts and validation rows, with what they are to be answered.
         labelled: the labelled texts.
         unlabelled: the unlabelled ones.
         folds: the train-valid splits of the labelled texts.
         classes: how many labels there are.
-        rationale: one flag a token of the labelled texts; None where there are no rationales.
     """
 
     corpus: Corpus
-    labels: Int64
+    known: Dataset
     labelled: Int64
     unlabelled: Int64
     folds: Sequence[Fold]
     classes: int
-    rationale: NDArray[np.bool_] | None = None
 
     def lesson(self, text_T: Int64, answer_UC: Float32, weight: float) -> Dataset:
         """Return the labelled texts `text_T`, sure of their labels, and all unlabelled ones with their answers."""
-        which = np.concatenate([text_T, self.unlabelled])
-        corpus = self.corpus.select(which)
-        hard_TC = np.eye(self.classes, dtype=np.float32)[self.labels[text_T]]
-        labels = np.concatenate([self.labels[text_T], answer_UC.argmax(1)])
+        rows = self.known.select(text_T)
+        corpus = self.corpus.select(np.concatenate([text_T, self.unlabelled]))
+        labels = np.concatenate([rows.labels, answer_UC.argmax(1)])
         weight_R = np.repeat(np.array([1, weight], np.float32), [len(text_T), len(self.unlabelled)])
-        rationale = None
-        if self.rationale is not None:
-            marked = self.rationale[self.corpus.places(text_T)]
-            rationale = np.concatenate([marked, np.zeros(len(corpus.token) - len(marked), np.bool_)])
-        answers_RC = np.concatenate([hard_TC, answer_UC])
-        return Dataset(corpus, labels, rationale, answers_RC, None if weight == 1 else weight_R)
+        rationale = rows.rationale
+        if rationale is not None:
+            rationale = np.concatenate([rationale, np.zeros(len(corpus.token) - len(rationale), np.bool_)])
+        lesson = Dataset(corpus, labels, rationale, weight_R=None if weight == 1 else weight_R)
+        target_RC = np.concatenate([rows.target(self.classes), answer_UC])
+        if not rows.several:
+            return lesson._replace(probability_RC=target_RC)
+        target_RC[target_RC < LEAST_ANSWER] = 0
+        return lesson._replace(sets=LabelMatrix.of_dense(target_RC))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +137,11 @@ def ask(teacher: Teacher, pool: Pool, callback: Callback, stop: Stop) -> Teacher
 def _answers(teacher: Teacher, pool: Pool, train: Int64, valid: Int64) -> tuple[Float32, Float32 | None] | None:
     """Return the answers to the unlabelled texts, and those to validation rows, if the teacher can answer them."""
     asked = np.concatenate([valid, pool.unlabelled])
-    found = teacher.answers(train, pool.labels[train], asked)
+    rows = pool.known.select(train)
+    found = teacher.answers(train, rows, asked)
     if found is not None:
         return found[len(valid) :], found[: len(valid)]
-    found = teacher.answers(train, pool.labels[train], pool.unlabelled)
+    found = teacher.answers(train, rows, pool.unlabelled)
     return None if found is None else (found, None)
 
 
@@ -153,8 +157,7 @@ def fit_student(
     """Cross-fit a student: of each fold, on its training rows and the answers of who knows no other labels."""
     splits = []
     for fold, answer_UC in zip(pool.folds, answers.of_fold, strict=True):
-        valid = Dataset(pool.corpus.select(fold.valid), pool.labels[fold.valid])
-        splits.append(Split(pool.lesson(fold.train, answer_UC, weight), valid))
+        splits.append(Split(pool.lesson(fold.train, answer_UC, weight), pool.known.select(fold.valid)))
     learned = pool.lesson(pool.labelled, answers.of_all, weight)
     with reproducible(config.seed, config.impl, pool.classes):
         selected, model = cross_fit(learned, splits, pool.classes, config, callback, stop, checkpoints)
@@ -170,9 +173,7 @@ class Candidate(NamedTuple):
     @property
     def losses(self) -> Float64:
         """The cross-entropy of each held-out row."""
-        label_R = self.fitted.selected.labels
-        right_R = self.fitted.held_out[np.arange(len(label_R)), label_R]
-        return np.asarray(-np.log(np.maximum(right_R.astype(np.float64), np.finfo(np.float32).tiny)))
+        return self.fitted.selected.validation.losses(self.fitted.held_out)
 
 
 def preferred(first: Candidate, others: Sequence[Candidate], doubt: float = 0.0) -> Candidate:
@@ -193,11 +194,13 @@ def preferred(first: Candidate, others: Sequence[Candidate], doubt: float = 0.0)
 
 def scores(answers: TeacherAnswers, candidates: Sequence[Candidate]) -> list[HeldOutScore]:
     """Return the scores of the teacher, if it has answered held-out rows, and of all candidates, on the same rows."""
-    labels = candidates[0].fitted.selected.labels
-    if not len(labels):
+    validation = candidates[0].fitted.selected.validation
+    if not len(validation):
         return []
-    found = [HeldOutScore.of(name, fitted.held_out, labels) for name, fitted in candidates]
-    return found if answers.held_out is None else [HeldOutScore.of(TEACHER, answers.held_out, labels), *found]
+    found = [HeldOutScore.of(name, fitted.held_out, validation) for name, fitted in candidates]
+    if answers.held_out is None:
+        return found
+    return [HeldOutScore.of(TEACHER, answers.held_out.astype(np.float64), validation), *found]
 
 
 def interrupted(fitted: Fitted) -> Fitted:

@@ -1,13 +1,12 @@
 """What held-out labelled rows say of a teacher, of the student, and of the model without unlabelled texts."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from textcls.evaluation import metrics
 from textcls.evaluation.intervals import share
-from textcls_training.data.arrays import Float32, Int64
+from textcls_training.data.arrays import Float64
+from textcls_training.fit.validation import Validation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,10 +15,11 @@ class HeldOutScore:
 
     Attributes:
         name: `teacher`, `labels alone`, `student` (with unlabelled texts), or `student with vectors`.
-        accuracy: share of right answers.
+        accuracy: share of right answers; where rows may have several labels, of as many answers as there are labels,
+            the most probable of all rows (`textcls_training.fit.validation.EpochScore`).
         low: where its interval of 95 % begins (Wilson 1927).
         high: where it ends.
-        cross_entropy: mean negative log-likelihood of the right labels, in nats.
+        cross_entropy: mean negative log-likelihood of a row's label, or of all that it has and has not, in nats.
     """
 
     name: str
@@ -29,18 +29,11 @@ class HeldOutScore:
     cross_entropy: float
 
     @classmethod
-    def of(cls, name: str, probability_RC: Float32, label_R: Int64) -> "HeldOutScore":
+    def of(cls, name: str, probability_RC: Float64, validation: Validation) -> "HeldOutScore":
         """Score probabilities of held-out rows, of which there is at least one."""
-        right = probability_RC.argmax(1) == label_R
-        accuracy = share(int(right.sum()), len(right))
-        loss = metrics.cross_entropy(probability_RC, label_R)
-        return cls(
-            name=name,
-            accuracy=accuracy.value,
-            low=accuracy.low,
-            high=accuracy.high,
-            cross_entropy=math.inf if loss is None else loss,
-        )
+        accuracy = share(*validation.right(probability_RC))
+        loss = float(validation.losses(probability_RC).mean())
+        return cls(name=name, accuracy=accuracy.value, low=accuracy.low, high=accuracy.high, cross_entropy=loss)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +82,7 @@ class DistillationReport:
         gain = 100 * (kept.accuracy - alone.accuracy)
         helped = f"The unlabelled texts changed the accuracy on held-out rows by {gain:+.1f} points"
         if kept.cross_entropy > alone.cross_entropy:
-            helped += ", which is within chance, as is their cross-entropy"
+            helped += f" and raised their cross-entropy by {kept.cross_entropy - alone.cross_entropy:.3f}"
         if teacher is not None and teacher.accuracy < alone.accuracy:
             helped += ", though the teacher itself is worse than the labelled rows alone"
         return f"{helped}; the {self.kept} was saved."

@@ -12,6 +12,7 @@ from textcls_training.config.settings import TrainConfig
 from textcls_training.data.arrays import Float32, Int64
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
+from textcls_training.data.label_matrix import end_to_end
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.split import hashes_of, masks_of
 from textcls_training.data.unlabelled import UnlabelledTexts
@@ -133,7 +134,7 @@ class Distillation:
             copies=unlabelled.copies,
             used=len(unlabelled.texts),
             weight=0.0 if kept.name == LABELS_ALONE else weight,
-            rows=len(alone.selected.labels),
+            rows=len(alone.selected.validation),
             scores=distil.scores(answers, [without, *students]),
             kept=kept.name,
         )
@@ -157,23 +158,22 @@ class Distillation:
         """Return all texts as the pool, and their hashes."""
         hashes = hashes_of(texts)
         rows, with_valid = len(given.texts), len(given.texts) + (len(valid.texts) if valid else 0)
-        number = {name: i for i, name in enumerate(given.label_names())}
-        known = [*given.labels, *(valid.labels if valid else ())]
-        labels = np.array([number[name] for name in known], np.int64)
-        labelled = np.arange(rows)
+        names, labelled, corpus = given.label_names(), np.arange(rows), Corpus.of(texts, alone.config.max_tokens)
+        # Their types have other numbers among those of all texts.
+        known = dataset._replace(corpus=corpus.select(np.arange(with_valid)))
         if valid is None:
-            masks = masks_of(hashes[:rows], labels)
+            masks = masks_of(hashes[:rows], dataset.labels)
             folds = [Fold(labelled[~mask], labelled[mask]) for mask in masks]
         else:
+            known = _with_targets_of(known, Dataset.of(valid, names, alone.config.max_tokens))
             folds = [Fold(labelled, np.arange(rows, with_valid))]
         pool = Pool(
-            corpus=Corpus.of(texts, alone.config.max_tokens),
-            labels=labels,
+            corpus=corpus,
+            known=known,
             labelled=labelled,
             unlabelled=np.arange(with_valid, len(texts)),
             folds=folds,
-            classes=len(number),
-            rationale=dataset.rationale,
+            classes=len(names),
         )
         return pool, hashes
 
@@ -215,12 +215,17 @@ class Distillation:
             config = replace(config, ngrams=alone.config.features.ngram_sizes)
         texts = [*given.texts, *self._unlabelled.texts]
         tokens = int(pool.corpus.lengths()[np.concatenate([pool.labelled, pool.unlabelled])].sum())
-        impl = alone.config.impl
+        impl, label_rows = alone.config.impl, None
+        if pool.known.several:
+            # As if the unlabelled texts had each label as often.
+            of_labelled = np.median(pool.known.select(pool.labelled).label_mass(pool.classes))
+            label_rows = float(of_labelled) * len(texts) / len(given.texts)
         found = resolve(
             config,
             texts,
             tokens,
             pool.classes,
+            label_rows=label_rows,
             vectors=vectors,
             names=given.label_names(),
             impl=impl,
@@ -238,3 +243,12 @@ class Distillation:
             "weight": report.weight,
             "data_sha256": self._unlabelled.sha256(),
         }
+
+
+def _with_targets_of(known: Dataset, more: Dataset) -> Dataset:
+    """Return rows whose last ones are to be answered as `more` says; those before as they are."""
+    rationale = known.rationale
+    if rationale is not None:
+        rationale = np.concatenate([rationale, np.zeros(len(known.corpus.token) - len(rationale), np.bool_)])
+    sets = end_to_end([known.label_matrix, more.label_matrix]) if known.several else None
+    return known._replace(labels=np.concatenate([known.labels, more.labels]), rationale=rationale, sets=sets)

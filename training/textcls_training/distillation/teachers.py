@@ -6,7 +6,7 @@ there. A teacher has no labels of its own; each time it is asked it learns anew 
 Shapes: T texts to learn from, A texts that are asked, C labels.
 """
 
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -22,9 +22,11 @@ from textcls_training.fit.callbacks import NOBODY
 from textcls_training.fit.cross_fit import CrossFit
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.threads import reproducible
-from textcls_training.models.calibration import softmax
+from textcls_training.fit.validation import validation_of
 from textcls_training.state.checkpoints import NOWHERE, Checkpoints
 from textcls_training.vectors.sentence_encoder import Float16, as_float64
+
+_LEAST: Final = np.float32(1e-4)
 
 
 class Teacher(Protocol):
@@ -36,10 +38,11 @@ class Teacher(Protocol):
 
     name: str
 
-    def answers(self, text_T: Int64, label_T: Int64, asked_A: Int64) -> Float32 | None:
+    def answers(self, text_T: Int64, rows: Dataset, asked_A: Int64) -> Float32 | None:
         """Learn from the texts `text_T` alone, and return calibrated probabilities [A, C] of the texts `asked_A`.
 
-        None if one of them is not known, or if a stop was requested.
+        `rows` are these texts with what they are to be answered. None if one of them is not known, or if a stop was
+        requested.
         """
 
 
@@ -50,12 +53,12 @@ class EncoderTeacher:
         """Take the vectors and hashes of all texts of the pool."""
         self.name, self._vectors, self._hashes, self._classes = name, vectors, hashes, classes
 
-    def answers(self, text_T: Int64, label_T: Int64, asked_A: Int64) -> Float32:
+    def answers(self, text_T: Int64, rows: Dataset, asked_A: Int64) -> Float32:
         """Fit a head on `text_T`, and let it answer."""
         # Sums of products depend on how many threads share them.
         with threadpool_limits(1):
-            masks = list(masks_of(self._hashes[text_T], label_T))
-            head = linear_head.fit(as_float64(self._vectors[text_T]), label_T, self._classes, masks)
+            masks = list(masks_of(self._hashes[text_T], rows.labels))
+            head = linear_head.fit(as_float64(self._vectors[text_T]), rows, self._classes, masks)
             return head.probabilities(as_float64(self._vectors[asked_A]))
 
 
@@ -77,10 +80,10 @@ class SelfTeacher:
         self._checkpoints, self._asked = checkpoints, 0
         self._pool, self._hashes, self._classes, self._config, self._stop = pool, hashes, classes, config, stop
 
-    def answers(self, text_T: Int64, label_T: Int64, asked_A: Int64) -> Float32 | None:
+    def answers(self, text_T: Int64, rows: Dataset, asked_A: Int64) -> Float32 | None:
         """Cross-fit the model on `text_T`, which calibrates it, and let that of all of them answer."""
-        rows = Dataset(self._pool.select(text_T), label_T)
-        splits = [rows.split(mask) for mask in masks_of(self._hashes[text_T], label_T)]
+        rows = rows._replace(rationale=None)
+        splits = [rows.split(mask) for mask in masks_of(self._hashes[text_T], rows.labels)]
         self._asked += 1
         kept_in = self._checkpoints.within(f"teacher {self._asked}")
         with reproducible(self._config.seed, self._config.impl, self._classes):
@@ -104,19 +107,21 @@ class GivenAnswers:
         """Take the probabilities of all texts of the pool; a row of NaN where he has said nothing."""
         self._probability_PC = probability_PC
 
-    def answers(self, text_T: Int64, label_T: Int64, asked_A: Int64) -> Float32 | None:
-        """Return what was given, at the temperature of what was given of `text_T`; None if a text was not answered."""
+    def answers(self, text_T: Int64, rows: Dataset, asked_A: Int64) -> Float32 | None:
+        """Return what was given, calibrated by what was given of `text_T`; None if a text was not answered."""
         asked_AC = self._probability_PC[asked_A]
         if np.isnan(asked_AC).any():
             return None
         told_TC = self._probability_PC[text_T]
         known_T = ~np.isnan(told_TC).any(axis=1)
-        temperature = calibration.fit(_log(told_TC[known_T])[None], label_T[known_T]).temperature
-        if temperature == 1:
+        if known_T.sum() < calibration.MIN_ROWS:
             return asked_AC
-        return softmax(_log(asked_AC).astype(np.float64) / temperature).astype(np.float32)
+        told = validation_of([rows.select(np.flatnonzero(known_T))])
+        found = told.calibrate(_logits(told_TC[known_T], several=rows.several)[None])
+        return found.probabilities(_logits(asked_AC, several=rows.several)).astype(np.float32)
 
 
-def _log(probability_RC: Float32) -> Float32:
-    """Return logits of probabilities, of which none is less than one in ten thousand."""
-    return np.log(np.maximum(probability_RC, np.float32(1e-4)))
+def _logits(probability_RC: Float32, *, several: bool) -> Float32:
+    """Return logits of probabilities, of which none is less than one in ten thousand; of several labels no more."""
+    log_RC = np.log(np.maximum(probability_RC, _LEAST))
+    return log_RC - np.log(np.maximum(1 - probability_RC, _LEAST)) if several else log_RC

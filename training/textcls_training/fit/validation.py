@@ -38,13 +38,24 @@ class EpochScore(NamedTuple):
     @classmethod
     def of_sets(cls, logits_RC: Float32, target_RC: Float32) -> "EpochScore":
         """Score the logits of validation rows with several labels each."""
-        gold_RC = target_RC >= 0.5
-        answers = int(gold_RC.sum())
-        flat = logits_RC.ravel()
-        best = np.argpartition(-flat, answers - 1)[:answers] if answers else np.zeros(0, np.int64)
-        right = float(gold_RC.ravel()[best].mean()) if answers else 0.0
+        found, flat = right_of_most_probable(logits_RC, target_RC), logits_RC.ravel()
         loss = np.logaddexp(0, flat, dtype=np.float64).sum() - (target_RC.astype(np.float64).ravel() @ flat)
-        return cls(right, -float(loss) / max(1, len(logits_RC)))
+        return cls(found.right / max(1, found.answers), -float(loss) / max(1, len(logits_RC)))
+
+
+class RightAnswers(NamedTuple):
+    """How many of so many answers are right."""
+
+    right: int
+    answers: int
+
+
+def right_of_most_probable(logits_RC: Float32 | Float64, target_RC: Float32) -> RightAnswers:
+    """Count the right ones among as many answers as rows have labels: the most probable of all rows together."""
+    gold_RC = target_RC >= 0.5
+    answers, flat = int(gold_RC.sum()), logits_RC.ravel()
+    best = np.argpartition(-flat, answers - 1)[:answers] if answers else np.zeros(0, np.int64)
+    return RightAnswers(int(gold_RC.ravel()[best].sum()), answers)
 
 
 class Validation(Protocol):
@@ -64,6 +75,9 @@ class Validation(Protocol):
 
     def losses(self, probability_RC: Float64) -> Float64:
         """Return the cross-entropy in nats of each row [R] of calibrated probabilities."""
+
+    def right(self, probability_RC: Float64) -> RightAnswers:
+        """Count the right answers, as `EpochScore` does."""
 
 
 class LabelValidation:
@@ -91,6 +105,10 @@ class LabelValidation:
         """Return the cross-entropy in nats of each row [R] of calibrated probabilities."""
         right_R = probability_RC[np.arange(len(self.labels)), self.labels]
         return np.asarray(-np.log(np.maximum(right_R, LEAST_PROBABILITY)))
+
+    def right(self, probability_RC: Float64) -> RightAnswers:
+        """Count the rows whose most probable label is theirs."""
+        return RightAnswers(int((probability_RC.argmax(1) == self.labels).sum()), len(self.labels))
 
 
 class LabelSetValidation:
@@ -125,6 +143,10 @@ class LabelSetValidation:
         there_RC = self.target_RC * np.log(np.maximum(probability_RC, LEAST_PROBABILITY))
         absent_RC = (1 - self.target_RC) * np.log(np.maximum(1 - probability_RC, LEAST_PROBABILITY))
         return np.asarray(-(there_RC + absent_RC).sum(1))
+
+    def right(self, probability_RC: Float64) -> RightAnswers:
+        """Count the right ones of as many answers as there are labels."""
+        return right_of_most_probable(probability_RC, self.target_RC)
 
 
 def validation_of(datasets: Sequence[Dataset], goal: Goal | None = None) -> Validation:

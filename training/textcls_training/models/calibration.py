@@ -46,7 +46,7 @@ class Calibration:
         """Return the logits [R, C] of all views together, not yet divided by the temperature."""
         return combine(self.ensemble_weights, logits_VRC)
 
-    def probabilities(self, logits_RC: Float32) -> Float64:
+    def probabilities(self, logits_RC: NDArray[np.floating]) -> Float64:
         """Return the probabilities [R, C] of combined logits."""
         return softmax(logits_RC.astype(np.float64) / self.temperature)
 
@@ -94,7 +94,7 @@ class LabelSetCalibration:
         """Return the logits [R, C] of all views together, before scale and shift."""
         return combine(self.ensemble_weights, logits_VRC)
 
-    def probabilities(self, logits_RC: Float32) -> Float64:
+    def probabilities(self, logits_RC: NDArray[np.floating]) -> Float64:
         """Return the probabilities [R, C] of combined logits."""
         return sigmoid(logits_RC * np.array(self.scale) + np.array(self.shift))
 

@@ -200,9 +200,8 @@ def _with_head(outcome: DistillationOutcome, config: TrainConfig, labels: int) -
 
 def _distillation(config: TrainConfig, unlabelled: UnlabelledTexts | None, given: LabelledTexts) -> Distillation | None:
     """Return what is to be done with unlabelled texts; None if there are none, or if they are to count nothing."""
-    if unlabelled is not None and (given.label_sets is not None or given.weights is not None):
-        what = "several labels" if given.label_sets is not None else "weights"
-        raise ConfigError(f"Unlabelled texts cannot be used where rows have {what}; train without them.")
+    if unlabelled is not None and given.weights is not None:
+        raise ConfigError("Unlabelled texts cannot be used where rows have weights; train without them.")
     if unlabelled is None:
         if config.teacher is not None:
             raise ConfigError(

@@ -17,6 +17,7 @@ from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.data.arrays import Float32, Int64, starts
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
+from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.fit.any_trainer import AnyTrainer, diverged
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.compiled.arrays import Losses, Targets
@@ -176,9 +177,8 @@ def targets_of(dataset: Dataset, classes: int, config: ResolvedConfig) -> Target
     if dataset.probability_RC is None:
         label = dataset.labels.astype(np.int32)
         return Targets(np.arange(rows + 1), label, np.ones(rows, np.float32), weight_N, *weights, FOCUS)
-    row, column = np.nonzero(dataset.probability_RC)
-    start = starts(np.bincount(row, minlength=rows))
-    return Targets(start, column.astype(np.int32), dataset.probability_RC[row, column], weight_N, *weights, FOCUS)
+    soft = LabelMatrix.of_dense(dataset.probability_RC)
+    return Targets(soft.start, soft.label, soft.probability, weight_N, *weights, FOCUS)
 
 
 def _of_views(found: Mapping[str, Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
