@@ -136,7 +136,7 @@ def test_answers_counted_one_by_one_are_those_counted_at_once(
     bins = Bins(held_out, classifier.labels)
     row = [0.0] * (3 + bins.size)
     for label, score, known, unknown in found:
-        bins.add(row, 3, classifier.labels[label], score, known + unknown, unknown)
+        bins.add(row, 3, [classifier.labels[label]], score, known + unknown, unknown)
     labels, scores, known_N, unknown_N = zip(*found, strict=True) if found else ((), (), (), ())
     tokens = [a + b for a, b in zip(known_N, unknown_N, strict=True)]
     assert bins.tally(row[3:]) == Tally.of(held_out, labels, np.array(scores), tokens, unknown_N)

@@ -14,7 +14,7 @@ from textcls import Classifier
 from textcls.errors import ArtifactError
 from textcls.evaluation.drift.drift import measure_drift
 from textcls.evaluation.drift.summary import HeldOutSummary, LabelSetCounts
-from textcls.evaluation.drift.tally import bins_of
+from textcls.evaluation.drift.tally import Bins, bins_of
 from textcls.model.artifact import HELD_OUT
 
 WORDS = ("refund", "parcel", "invoice")
@@ -114,8 +114,19 @@ def test_the_command_says_what_it_cannot_tell_and_fails_above_a_distance(path: P
     assert "200 rows with labels: " in succeed("drift", path, labelled)
 
 
-def test_a_service_does_not_watch_several_labels(model: Classifier) -> None:
-    assert bins_of(model.info) is None
+def test_a_service_watches_label_sets_as_often_as_the_training_saw_them(model: Classifier) -> None:
+    bins, held_out = bins_of(model.info), HeldOutSummary.of_model(model.info)
+    assert bins is not None
+    assert held_out.sets is not None
+    row = [0.0] * bins.size
+    for numbers, rows in zip(held_out.sets.sets, held_out.sets.counts, strict=False):
+        for _ in range(rows):
+            bins.add(row, 0, [model.labels[number] for number in reversed(numbers)], 0.5, 3, 1)
+    for _ in range(held_out.sets.counts[-1]):
+        bins.add(row, 0, list(model.labels), 0.5, 3, 1)
+    assert bins.tally(row).labels == held_out.sets.counts
+    assert len(bins.names()["labels"]) == len(held_out.sets.counts)
+    assert Bins.from_json(json.loads(json.dumps(bins.to_json()))).fingerprint == bins.fingerprint
 
 
 @pytest.mark.parametrize(

@@ -114,19 +114,55 @@ def test_before_the_first_text_there_are_counts_and_no_distances(watched: Classi
     assert not [name for name in found if name.startswith(("textcls_drift_distance", "textcls_unknown_token_share{"))]
 
 
-@pytest.mark.parametrize("kind", ["older file", "several labels", "damaged", "switched off", "taught"])
+@pytest.fixture(scope="module")
+def watched_sets(
+    several_labels: Classifier, several_labels_path: Path, tickets: Tickets, tmp_path_factory: pytest.TempPathFactory
+) -> Classifier:
+    """The small model of several labels, with its answers to half of the tickets as those to its held-out rows."""
+    answers = several_labels.predict([text for text, _ in tickets[: len(tickets) // 2]])
+    probability_NC = np.array([answer.probabilities for answer in answers])
+    assigned_NC = probability_NC >= np.array(several_labels.info.thresholds)
+    lengths_N = np.array([answer.tokens_read for answer in answers])
+    summary = HeldOutSummary.of_sets(probability_NC, assigned_NC, assigned_NC, lengths_N, None, several_labels.labels)
+    path = tmp_path_factory.mktemp("sets") / "tickets.onnx"
+    return Classifier.load(with_held_out(several_labels_path, summary.to_json(), path))
+
+
+def test_label_sets_are_held_against_those_of_the_training_whatever_thresholds_a_request_asks_for(
+    watched_sets: Classifier, tickets: Tickets
+) -> None:
+    texts = [f"{text} {NEW}" for text, label in tickets if label == "billing"][:60]
+    with serving(service(watched_sets)) as client:
+        ask_all(client, texts)
+        strange = {"inputs": texts[:20], "threshold": 0.0}
+        assert client.post("/v1/classify", json=strange).status_code == 200
+        found = numbers(client)
+    told = measure_drift(watched_sets, [(text, None) for text in texts])
+    assert found['textcls_drift_window_texts{model="tickets"}'] == 60
+    assert distances(found) == pytest.approx({kind: one.psi for kind, one in told.distances.items()})
+    held_out = HeldOutSummary.of_model(watched_sets.info)
+    assert held_out.sets is not None
+    bins = [name for name in found if name.startswith("textcls_held_out_rows") and 'of="labels"' in name]
+    assert [found[name] for name in bins] == list(held_out.sets.counts)
+    assert bins[-1] == 'textcls_held_out_rows{bin="others",model="tickets",of="labels"}'
+    named = sorted(watched_sets.labels[number] for number in held_out.sets.sets[0])
+    assert json.dumps(named).replace('"', '\\"') in bins[0]
+
+
+def test_a_summary_with_label_sets_of_other_labels_watches_nothing(
+    watched_sets: Classifier, several_labels_path: Path, tmp_path: Path
+) -> None:
+    summary = json.loads(json.dumps(watched_sets.info.training[HELD_OUT]))
+    summary["sets"]["sets"][0] = [len(watched_sets.labels)]
+    assert bins_of(Classifier.load(with_held_out(several_labels_path, summary, tmp_path / "m.onnx")).info) is None
+
+
+@pytest.mark.parametrize("kind", ["older file", "damaged", "switched off", "taught"])
 def test_a_model_that_cannot_be_watched_has_no_such_series_and_answers(
-    kind: str,
-    classifier: Classifier,
-    several_labels: Classifier,
-    watched_path: Path,
-    watched: Classifier,
-    tmp_path: Path,
+    kind: str, classifier: Classifier, watched_path: Path, watched: Classifier, tmp_path: Path
 ) -> None:
     asked, settings = classifier, Settings()
-    if kind == "several labels":
-        asked = several_labels
-    elif kind == "switched off":
+    if kind == "switched off":
         asked, settings = watched, Settings(drift_window=0)
     elif kind != "older file":
         summary = dict(metadata_of(watched_path)["training"][HELD_OUT])

@@ -17,13 +17,15 @@ from typing import Any, Final, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls.errors import TextclsError
+from textcls.errors import InputError, TextclsError
 from textcls.evaluation.drift.distance import Distance, distance
 from textcls.evaluation.drift.summary import DIGITS, HeldOutSummary
 from textcls.evaluation.drift.unknown import UnknownSums, UnknownTokens
 from textcls.model.artifact import ModelInfo
 
 SCORES, LENGTHS, LABELS = "scores", "lengths", "labels"
+# The name of the bin of label sets that are not told apart.
+OTHERS: Final = "others"
 _ROUNDING: Final = 10**DIGITS
 # A double holds whole numbers of so many bytes exactly.
 _FINGERPRINT_BYTES: Final = 6
@@ -129,11 +131,7 @@ def _chance(before: tuple[int, ...], texts: int) -> float:
 
 
 def bins_of(info: ModelInfo) -> "Bins | None":
-    """Return what answers of a model are counted in; None where the file says nothing to hold them against, and where a
-    text may have several labels.
-    """
-    if info.several:
-        return None
+    """Return what answers of a model are counted in; None where the file says nothing to hold them against."""
     try:
         return Bins(HeldOutSummary.of_model(info), info.labels)
     except TextclsError:
@@ -145,18 +143,22 @@ class Bins:
 
     Attributes:
         held_out: what is known of held-out rows.
-        labels: of the model; none where the summary keeps no counts of so many.
+        labels: of the model; none where the summary keeps no counts of so many, or of too few label sets.
         size: how many numbers there are: texts, scores, lengths, labels, sums of tokens.
         fingerprint: tells these bins from others; a whole number above 0 that a double holds.
     """
 
     def __init__(self, held_out: HeldOutSummary, labels: Sequence[str]) -> None:
-        self.held_out, self.labels = held_out, () if held_out.labels is None else tuple(labels)
+        self.held_out, self.labels = held_out, () if held_out.answers is None else tuple(labels)
         self._scores, self._lengths = list(held_out.scores.edges), list(held_out.lengths.edges)
         self._lengths_at = 1 + len(held_out.scores.counts)
         labels_at = self._lengths_at + len(held_out.lengths.counts)
-        self._label_at = {name: labels_at + i for i, name in enumerate(self.labels)}
-        self._sums_at = labels_at + len(self.labels)
+        self._answers = _names_of_answers(held_out, self.labels)
+        self._answer_at = {labels: labels_at + i for i, labels in enumerate(self._answers)}
+        self._sums_at = labels_at + len(self._answers)
+        # Where label sets are counted that have no bin of their own.
+        self._others_at = self._sums_at if self._answers and held_out.sets is not None else None
+        self._sums_at += self._others_at is not None
         self.size = self._sums_at + len(UnknownSums._fields)
         said = json.dumps(self.to_json()).encode()
         self.fingerprint = 1 + int.from_bytes(sha256(said).digest()[:_FINGERPRINT_BYTES])
@@ -170,14 +172,14 @@ class Bins:
         """Read what `to_json` gives."""
         return cls(HeldOutSummary.from_json(found["held_out"]), found["labels"])
 
-    def add(self, row: Numbers, at: int, label: str, score: float, tokens: int, unknown: int) -> None:
+    def add(self, row: Numbers, at: int, labels: Sequence[str], score: float, tokens: int, unknown: int) -> None:
         """Count an answer in the `size` numbers of `row` that begin at `at`, if its score is a probability.
 
         Args:
             row: numbers.
             at: where those of these bins begin.
-            label: the answer.
-            score: its probability.
+            labels: the answer: one label, or those that are assigned where a text may have several.
+            score: the probability of the most probable one.
             tokens: of the text.
             unknown: those that the model does not know.
         """
@@ -187,8 +189,10 @@ class Bins:
         # Rounded as those of held-out rows.
         row[at + 1 + bisect_right(self._scores, round(score * _ROUNDING) / _ROUNDING)] += 1.0
         row[at + self._lengths_at + bisect_right(self._lengths, tokens)] += 1.0
-        if self._label_at:
-            row[at + self._label_at[label]] += 1.0
+        if self._answers:
+            place = self._answer_at.get(frozenset(labels), self._others_at)
+            assert place is not None  # of one label a text, each has its bin
+            row[at + place] += 1.0
         at += self._sums_at
         row[at + 1] += tokens
         row[at + 4] += tokens * tokens
@@ -200,7 +204,7 @@ class Bins:
     def tally(self, row: Sequence[float]) -> Tally:
         """Return what `row` [size] has counted."""
         labels_at = self._lengths_at + len(self.held_out.lengths.counts)
-        labels = tuple(map(int, row[labels_at : self._sums_at])) if self._label_at else None
+        labels = tuple(map(int, row[labels_at : self._sums_at])) if self._answers else None
         return Tally(
             tuple(map(int, row[1 : self._lengths_at])),
             tuple(map(int, row[self._lengths_at : labels_at])),
@@ -209,9 +213,29 @@ class Bins:
         )
 
     def names(self) -> dict[str, tuple[str, ...]]:
-        """Return how the bins of each kind are called: by the value that they stay below, or by the label."""
+        """Return how the bins of each kind are called: by the value that they stay below, or by the label; label sets
+        are JSON lists, and the last bin is that of the others.
+        """
         found = {
             name: (*(f"{edge:.{DIGITS}g}" for edge in edges), "+Inf")
             for name, edges in ((SCORES, self._scores), (LENGTHS, self._lengths))
         }
-        return {LABELS: self.labels, **found} if self._label_at else found
+        if not self._answers:
+            return found
+        if self.held_out.sets is None:
+            return {LABELS: self.labels, **found}
+        sets = (json.dumps(sorted(labels), ensure_ascii=False) for labels in self._answers)
+        return {LABELS: (*sets, OTHERS), **found}
+
+
+def _names_of_answers(held_out: HeldOutSummary, labels: Sequence[str]) -> list[frozenset[str]]:
+    """Return what texts are answered with, in the order of the counts, but for label sets that have none of their own.
+
+    Raises:
+        InputError: a label set has a label that there is not.
+    """
+    if held_out.sets is None:
+        return [frozenset((label,)) for label in labels]
+    if any(number >= len(labels) for numbers in held_out.sets.sets for number in numbers) and labels:
+        raise InputError("The summary of held-out rows in the model file is damaged (it is of other labels).")
+    return [frozenset(labels[number] for number in numbers) for numbers in held_out.sets.sets] if labels else []

@@ -171,7 +171,7 @@ def _is_limited(exchange: Exchange) -> bool:
 def _count_answer(counts: metrics.Counts, answer: EncodedAnswer) -> None:
     name, tokens, abstained, scores = answer.served.name, 0, 0, []
     predictions: dict[str, int] = {}
-    for labels, score, abstains, read, _, _ in answer.outcomes:
+    for labels, score, abstains, read, *_ in answer.outcomes:
         for label in labels:
             predictions[label] = predictions.get(label, 0) + 1
         scores.append(score)

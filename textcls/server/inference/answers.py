@@ -35,6 +35,7 @@ class Outcome(NamedTuple):
         tokens: how many were read.
         unknown: how many of these are unknown to the model.
         label: the most probable one.
+        usual: whether the labels are those that the model gives by itself, by no threshold of the request.
     """
 
     labels: Sequence[str]
@@ -43,6 +44,7 @@ class Outcome(NamedTuple):
     tokens: int
     unknown: int
     label: str
+    usual: bool = True
 
 
 class EncodedAnswer(NamedTuple):
@@ -238,18 +240,7 @@ def _write(
         if outcomes:
             body.write(b",")
         body.write(encode(result))
-        abstains = prediction.decision == "abstain"
-        labels = result["assigned"] if prediction.several else (result["label"],)
-        outcomes.append(
-            Outcome(
-                labels,
-                result["score"],
-                abstains,
-                prediction.tokens_read,
-                prediction.tokens_unknown,
-                result["label"],
-            )
-        )
+        outcomes.append(outcome(prediction))
     body.write(b"]}")
     return EncodedAnswer(body.getvalue(), served, outcomes)
 
@@ -260,8 +251,9 @@ def outcome(prediction: Prediction) -> Outcome:
     score = float(prediction.probabilities[best])
     label = prediction.label_names[best]
     labels = prediction.assigned if prediction.several else (label,)
+    usual = not prediction.several or prediction.threshold is None
     abstains = prediction.decision == "abstain"
-    return Outcome(labels, score, abstains, prediction.tokens_read, prediction.tokens_unknown, label)
+    return Outcome(labels, score, abstains, prediction.tokens_read, prediction.tokens_unknown, label, usual)
 
 
 def encode(value: Any) -> bytes:

@@ -30,6 +30,8 @@ class _Outcome(Protocol):
     def tokens(self) -> int: ...
     @property
     def unknown(self) -> int: ...
+    @property
+    def usual(self) -> bool: ...
 
 
 class _Watched(NamedTuple):
@@ -71,7 +73,8 @@ class DriftCounts:
             return
         row, size = watched.row, bins.size
         for outcome in outcomes:
-            bins.add(row, 1, outcome.labels[0], outcome.score, outcome.tokens, outcome.unknown)
+            if outcome.usual:
+                bins.add(row, 1, outcome.labels, outcome.score, outcome.tokens, outcome.unknown)
         if row[1] - row[1 + size] >= self._texts:
             row[1 + 2 * size :] = row[1 + size : 1 + 2 * size]
             row[1 + size : 1 + 2 * size] = row[1 : 1 + size]
