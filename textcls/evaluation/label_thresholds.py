@@ -26,6 +26,8 @@ EXPECTED_ROWS: Final = 20.0
 # benchmarks/label_thresholds.md.
 SHARE_OF_ALL: Final = 0.7
 SHRINKAGE: Final = 1.0
+# And it is no less than this share of that of all labels.
+LEAST_SHARE: Final = 0.15
 # A sentence tells of labels with at most so many rows, and names so many of them.
 _FEW, _NAMED = 3, 5
 # What the metadata of a training call the held-out rows of each label, where these have chosen thresholds.
@@ -114,7 +116,9 @@ def drawn(own_C: Float64, rows_C: Floats, shared: float) -> Float64:
 
     The best threshold for few rows is a matter of luck, and of labels whose probabilities are tiny nearly 0: one such
     label adds hundreds of wrong answers. Log-odds are drawn: by a share of `rows / (rows + SHRINKAGE)` they are those
-    of the label's own threshold, and by the rest those of `SHARE_OF_ALL` times the one of all.
+    of the label's own threshold, and by the rest those of `SHARE_OF_ALL` times the one of all. No threshold is below
+    `LEAST_SHARE` times that: of a label that its model can hardly tell the best F1 is reached by giving it to half of
+    all rows, however many rows have it.
 
     Args:
         own_C: of the highest F1 of each label [C].
@@ -123,7 +127,7 @@ def drawn(own_C: Float64, rows_C: Floats, shared: float) -> Float64:
     """
     weight_C = rows_C / (rows_C + SHRINKAGE)
     odds_C = weight_C * _log_odds(own_C) + (1 - weight_C) * _log_odds(np.array(SHARE_OF_ALL * shared))
-    return np.asarray(1 / (1 + np.exp(-odds_C)))
+    return np.asarray(np.maximum(1 / (1 + np.exp(-odds_C)), LEAST_SHARE * shared))
 
 
 def _log_odds(probability: Float64) -> Float64:

@@ -103,12 +103,16 @@ def test_thresholds_reach_a_goal_on_rows_that_have_not_chosen_them(measure: Meas
 
 
 def test_the_fewer_rows_a_label_has_the_nearer_its_threshold_is_to_that_of_all_labels() -> None:
-    found = drawn(np.array([0.002, 0.002, 0.002, 0.002]), np.array([0.0, 1.0, 3.0, 1000.0]), 0.3)
+    found = drawn(np.array([0.1, 0.1, 0.1, 0.1]), np.array([0.0, 1.0, 3.0, 1000.0]), 0.3)
     assert found[0] == pytest.approx(0.7 * 0.3)
     assert (np.diff(found) < 0).all()
-    # Of one row the label itself and all labels say as much: log-odds of -6.21 and -1.32.
-    assert found[1] == pytest.approx(0.0225, abs=0.0002)
-    assert found[3] == pytest.approx(0.002, rel=0.02)
+    # Of one row the label itself and all labels say as much: log-odds of -2.20 and -1.32.
+    assert found[1] == pytest.approx(0.1467, abs=0.0002)
+    assert found[3] == pytest.approx(0.1, rel=0.02)
+
+
+def test_no_threshold_is_far_below_that_of_all_labels_however_many_rows_have_chosen_it() -> None:
+    assert drawn(np.array([0.002, 0.04, 0.05]), np.array([3.0, 1e9, 1e9]), 0.3) == pytest.approx([0.045, 0.045, 0.05])
 
 
 def test_the_threshold_of_all_labels_is_no_lower_than_the_answers_that_it_is_to_let_through() -> None:
