@@ -6,9 +6,10 @@ import pytest
 from tests.training.helpers import classes_of, dataset_of
 from textcls_training.data.arrays import Float32
 from textcls_training.data.dataset import Dataset, Split
+from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.fit.selection import best_epoch, end_to_end, select
-from textcls_training.fit.validation import EpochScore, LabelValidation
+from textcls_training.fit.selection import end_to_end, select
+from textcls_training.fit.validation import EpochScore, LabelSetValidation, LabelValidation, best_epoch
 from textcls_training.models.calibration import Calibration
 
 
@@ -39,6 +40,15 @@ def test_the_last_epoch_is_kept_unless_another_is_clearly_better(
 ) -> None:
     scores = [EpochScore(accuracy, negative_loss=float(i)) for i, accuracy in enumerate(accuracies)]
     assert best_epoch(scores, rows) == number
+
+
+def test_of_several_labels_the_last_epoch_is_kept_whatever_frequent_ones_say() -> None:
+    sets = [{"often": 1.0} if i % 2 else {"rare": 1.0} if i == 0 else {} for i in range(60)]
+    validation = LabelSetValidation(LabelMatrix.of(sets, ["often", "rare"]))
+    right_RC = np.where(validation.target_RC > 0, 3, -3).astype(np.float32)
+    found = select(validation, [right_RC[None], -right_RC[None]])
+    assert found.epochs == 2
+    np.testing.assert_array_equal(found.logits, -right_RC)
 
 
 def test_the_score_of_an_epoch_is_its_accuracy_and_then_its_loss() -> None:

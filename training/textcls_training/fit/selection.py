@@ -8,8 +8,8 @@ import numpy as np
 
 from textcls_training.data.arrays import Float32, Float64, Int64
 from textcls_training.fit.split_parts import SplitParts
-from textcls_training.fit.validation import EpochScore, LabelValidation, Validation
-from textcls_training.models.calibration import AnyCalibration, combine
+from textcls_training.fit.validation import LabelValidation, Validation
+from textcls_training.models.calibration import AnyCalibration
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +52,7 @@ def select(validation: Validation, by_epoch: Sequence[Float32], epochs: int | No
         epochs: how many there were; None if these are all.
     """
     before = 0 if epochs is None else epochs - len(by_epoch)
-    number = len(by_epoch)
-    if len(validation):
-        combined = [combine(validation.ensemble(logits_VRC), logits_VRC) for logits_VRC in by_epoch]
-        number = best_epoch([validation.score(logits_RC) for logits_RC in combined], len(validation))
+    number = validation.epoch(by_epoch) if len(validation) else len(by_epoch)
     found = validation.calibrate(by_epoch[number - 1])
     return SelectionResult(before + number, found, found.combine(by_epoch[number - 1]), validation)
 
@@ -73,13 +70,3 @@ def _losses(selected: SelectionResult) -> Float64:
 def end_to_end(by_split: Sequence[Sequence[Float32]]) -> list[Float32]:
     """Join the logits of several splits, each a list over epochs; return [V, rows of all splits, labels] an epoch."""
     return [np.concatenate(of_epoch, axis=1) for of_epoch in zip(*by_split, strict=True)]
-
-
-def best_epoch(scores: Sequence[EpochScore], rows: int) -> int:
-    """Return the number (from 1) of the epoch to stop at.
-
-    That is the last one, where all rates have fallen to zero, unless another beats it by more than one standard error.
-    """
-    best = max(scores)
-    error = math.sqrt(best.accuracy * (1 - best.accuracy) / rows)
-    return scores.index(best) + 1 if best.accuracy - scores[-1].accuracy > error else len(scores)

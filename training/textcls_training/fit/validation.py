@@ -3,6 +3,7 @@
 Shapes: V views, R validation rows, C labels.
 """
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
@@ -67,8 +68,8 @@ class Validation(Protocol):
     def score(self, logits_RC: Float32) -> EpochScore:
         """Say how good logits are."""
 
-    def ensemble(self, logits_VRC: Float32) -> tuple[float, ...]:
-        """Fit the ensemble weights of the views alone: those of `calibrate`."""
+    def epoch(self, by_epoch: Sequence[Float32]) -> int:
+        """Return the number (from 1) of the epoch to stop at, by the logits [V, R, C] after each; there are rows."""
 
     def calibrate(self, logits_VRC: Float32) -> AnyCalibration:
         """Fit ensemble weights, and what makes probabilities of logits."""
@@ -93,9 +94,10 @@ class LabelValidation:
         """Say how good logits are."""
         return EpochScore.of(logits_RC, self.labels)
 
-    def ensemble(self, logits_VRC: Float32) -> tuple[float, ...]:
-        """Fit the ensemble weights of the views alone."""
-        return self.calibrate(logits_VRC).ensemble_weights
+    def epoch(self, by_epoch: Sequence[Float32]) -> int:
+        """Return the last epoch unless another is better by more than one standard error."""
+        combined = [self.calibrate(logits_VRC).combine(logits_VRC) for logits_VRC in by_epoch]
+        return best_epoch([self.score(logits_RC) for logits_RC in combined], len(self))
 
     def calibrate(self, logits_VRC: Float32) -> Calibration:
         """Fit ensemble weights and temperature."""
@@ -130,9 +132,13 @@ class LabelSetValidation:
         """Say how good logits are."""
         return EpochScore.of_sets(logits_RC, self.target_RC)
 
-    def ensemble(self, logits_VRC: Float32) -> tuple[float, ...]:
-        """Fit the ensemble weights of the views alone, which takes a small part of the time."""
-        return label_set_calibration.fit_ensemble(logits_VRC, self.target_RC)[0]
+    def epoch(self, by_epoch: Sequence[Float32]) -> int:
+        """Return the last epoch, where all rates have fallen to zero.
+
+        An earlier one is better by what frequent labels alone say, and rare ones have hardly begun: see
+        training/README.md.
+        """
+        return len(by_epoch)
 
     def calibrate(self, logits_VRC: Float32) -> LabelSetCalibration:
         """Fit ensemble weights, and line and threshold of each label."""
@@ -147,6 +153,16 @@ class LabelSetValidation:
     def right(self, probability_RC: Float64) -> RightAnswers:
         """Count the right ones of as many answers as there are labels."""
         return right_of_most_probable(probability_RC, self.target_RC)
+
+
+def best_epoch(scores: Sequence[EpochScore], rows: int) -> int:
+    """Return the number (from 1) of the epoch to stop at, by the scores of so many rows.
+
+    That is the last one, where all rates have fallen to zero, unless another beats it by more than one standard error.
+    """
+    best = max(scores)
+    error = math.sqrt(best.accuracy * (1 - best.accuracy) / rows)
+    return scores.index(best) + 1 if best.accuracy - scores[-1].accuracy > error else len(scores)
 
 
 def validation_of(datasets: Sequence[Dataset], goal: Goal | None = None) -> Validation:
