@@ -70,8 +70,9 @@ def train_many(
     if by is None:
         jobs = jobs_of_files(_files(data), output)
     else:
-        given: Any = {"options": reading.options, "bad": reading.bad, "targets": targets}
-        rows = read_labelled(data, text_columns, label_column, more=[by], **given)
+        rows = read_labelled(
+            data, text_columns, label_column, more=[by], options=reading.options, bad=reading.bad, targets=targets
+        )
         reading.say(rows.notes)
         reading.say_skipped()
         jobs = jobs_of_groups(rows, by, output)

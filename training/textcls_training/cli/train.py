@@ -223,14 +223,18 @@ def train(
     _warn(rows, valid_rows, reading)
     clock.lap("checking")
     # Progress goes to standard error, so that `| head` or a closed pipe never ends a training.
-    how: Any = {"valid": valid_rows, "targets": targets, "console": stderr_console(quiet=reading.quiet)}
-    how["spans"] = rows.more[rationale_column] if rationale_column is not None else None
-    once_only: Any = {"unlabelled": more_texts, "state": state, "from_state": from_state}
-    report = run_training(rows, output, settings, **once_only, **how)
+    trained = partial(
+        run_training,
+        valid=valid_rows,
+        targets=targets,
+        spans=rows.more[rationale_column] if rationale_column is not None else None,
+        console=stderr_console(quiet=reading.quiet),
+    )
+    report = trained(rows, output, settings, unlabelled=more_texts, state=state, from_state=from_state)
     clock.lap("loading", report.seconds)
     beside_it.clear(output)
     if beside_it.wanted and not report.interrupted:
-        beside_it.write(rows, output, settings, partial(run_training, **how))
+        beside_it.write(rows, output, settings, trained)
         clock.lap("beside it")
     if verbose:
         click.echo(f"Seconds: {clock}.", err=True)

@@ -158,8 +158,9 @@ def _read_texts(paths: Sequence[Path], text_columns: Sequence[str], reading: Rea
         InputError: a file cannot be read, has not the columns, or none of its texts holds a word or a sign.
     """
     columns, guess = text_columns or DEFAULT_TEXT_COLUMNS, not text_columns
-    limits: Any = {"limit": MOST_TEXTS, "options": reading.options, "bad": reading.bad}
-    found, notes = read_unlabelled(paths, columns, (), (), guess=guess, **limits)
+    found, notes = read_unlabelled(
+        paths, columns, (), (), limit=MOST_TEXTS, guess=guess, options=reading.options, bad=reading.bad
+    )
     reading.say(notes)
     reading.say_skipped()
     if not found.texts:
