@@ -94,11 +94,45 @@ def test_nothing_that_is_there_is_written_over(messy: Path) -> None:
 def test_what_cannot_be_mended_is_refused_in_a_sentence_and_nothing_is_written(messy: Path) -> None:
     clean = messy.with_name("clean.csv")
     assert "--weight-column" in fail(2, "check", messy, "--weight-column", "id", "--write", clean)
-    write_rows(messy, [["text", "label"], ["a", '["x", "y"]'], ["b", '["x"]']])
-    assert "one label each" in fail(2, "check", messy, "--label-separator", "json", "--write", clean)
     assert "--mend needs --write" in fail(2, "check", messy, "--mend", "html")
     assert "--escape-formulas needs --write or --suspects" in fail(2, "check", messy, "--escape-formulas")
     assert not clean.exists()
+
+
+@pytest.mark.parametrize(
+    ("separator", "cells", "mended"),
+    [
+        (";", ["a;B", "b;A", " A ; b", "A;c", "", "b;a;A"], ["A;b", "b;A", " A ; b", "A;c", "", "b;A"]),
+        (
+            "json",
+            ['["a", "B"]', '["b", "A"]', '{"A": 0.9}', '{"a": 1, "b": 0.5}'],
+            ['["A", "b"]', '["b", "A"]', '{"A": 0.9}', '{"b": 0.5, "A": 1}'],
+        ),
+    ],
+)
+def test_labels_of_a_set_that_differ_by_case_get_one_name_and_each_stands_there_once(
+    separator: str, cells: list[str], mended: list[str], tmp_path: Path
+) -> None:
+    more = ["A;b"] * 4 if separator == ";" else ['["A", "b"]'] * 4
+    rows = [[f"text {i}", cell] for i, cell in enumerate([*cells, *more])]
+    data, clean = write_rows(tmp_path / "tags.csv", [["text", "label"], *rows]), tmp_path / "clean.csv"
+    said = succeed("check", data, "--label-separator", separator, "--write", clean)
+    assert [row["label"] for row in read_rows(clean)] == [*mended, *more]
+    assert "'a' is 'A' now" in said
+    assert "'B' is 'b' now" in said
+
+
+def test_copies_are_rows_of_the_same_labels_whatever_their_order_and_columns_of_labels_keep_their_names(
+    tmp_path: Path,
+) -> None:
+    data, clean = tmp_path / "tags.csv", tmp_path / "clean.csv"
+    write_rows(data, [["text", "label"], ["<b>hi</b>", "x;y"], ["hi", "y;x"], ["hi", "x"], ["", "x"]])
+    said = succeed("check", data, "--label-separator", ";", "--write", clean)
+    assert [tuple(row.values()) for row in read_rows(clean)] == [("hi", "x;y"), ("hi", "x")]
+    assert "1 copy of earlier rows left out." in said
+    write_rows(data, [["text", "tag_a", "tag_A"], ["hi", "1", "0"], ["ho", "0", "1"], ["hi", "1", ""]])
+    succeed("check", data, "--label-columns", "tag_*", "--write", clean)
+    assert [tuple(row.values()) for row in read_rows(clean)] == [("hi", "1", "0"), ("ho", "0", "1")]
 
 
 def test_check_counts_rows_that_cannot_be_used_and_goes_on_unless_they_would_be_left_out_of_a_table(

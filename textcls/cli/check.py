@@ -1,9 +1,9 @@
 """`textcls check`: what labelled rows are like, and what may be wrong with them, before they are trained on."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 import click
 from click.core import ParameterSource
@@ -24,7 +24,7 @@ from textcls.cli.options import (
 )
 from textcls.cli.reading import Reading
 from textcls.data import TargetOptions
-from textcls.data.labelled import LabelledRow, LabelledTable
+from textcls.data.labelled import LabelledRow
 from textcls.data.memory import Readable
 from textcls.data.rows import Row
 from textcls.data.source import STANDARD
@@ -130,7 +130,10 @@ def check(
         valid_rows = None if valid_table is None else valid_table.rows
         rows = _keeping(table.rows, kept) if audits or mended_table is not None else table.rows
         report = check_rows(rows, valid_rows, expected=table.label_columns, bad=reading.bad)
-    mended = None if mended_table is None else _mended(kept, table, kinds)
+    mended = None
+    if mended_table is not None:
+        label_column = None if table.label_columns else table.label_column
+        mended = mending.mend(kept, table.text_columns, label_column, kinds, targets.label_separator)
     audit = None
     if audit_rows is not None:
         run = engine(engine_name, workers, lambda note: reading.say([note]))
@@ -187,18 +190,6 @@ def _write_mended(table: NewTable, mended: Mended) -> None:
     """Write mended rows with all their columns."""
     with table.open(list(dict.fromkeys(name for row in mended.rows for name in row.fields)), ()) as writer:
         writer.write(mended.rows, [{}] * len(mended.rows))
-
-
-def _mended(kept: Sequence[LabelledRow[Target]], table: LabelledTable[Target], kinds: Collection[str]) -> Mended:
-    """Mend rows.
-
-    Raises:
-        ConfigError: they have several labels each.
-    """
-    single = [row for row in kept if isinstance(row.label, str)]
-    if len(single) < len(kept):
-        raise ConfigError("--write mends rows with one label each, and these may have several; leave it out.")
-    return mending.mend(cast(list[LabelledRow[str]], single), table.text_columns, table.label_column, kinds)
 
 
 def _write(table: NewTable, rows: Sequence[Row], audit: LabelAudit, separator: str | None) -> None:

@@ -1,15 +1,18 @@
 """Mend what is found of labelled rows where everybody would say yes; what was done is counted by kind."""
 
 import html
+import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, Final
 
 from textcls.data.labelled import LabelledRow
 from textcls.data.renaming import spelt_alike
 from textcls.data.rows import Row
+from textcls.data.targets import JSON, Target
 from textcls.evaluation.data_quality.finding import first_of, plural
 from textcls.evaluation.data_quality.survey import MARKUP
 from textcls.model.tokenizer import tokenize
@@ -62,24 +65,34 @@ class Mended:
 
 
 def mend(
-    rows: Sequence[LabelledRow[str]], text_columns: Sequence[str], label_column: str, kinds: Collection[str]
+    rows: Sequence[LabelledRow[Target]],
+    text_columns: Sequence[str],
+    label_column: str | None,
+    kinds: Collection[str],
+    separator: str | None = None,
 ) -> Mended:
     """Return rows without mistakes of some kinds.
 
     Args:
         rows: the rows.
         text_columns: the columns of their texts.
-        label_column: the column of their labels.
+        label_column: the column of their labels; None if each label has one of its own, whose name stays.
         kinds: which of `KINDS` are mended.
+        separator: what stands between several labels of a cell, as of `TargetOptions`.
     """
-    mended, names = Mended(), spelt_alike(row.label for row in rows) if "labels" in kinds else {}
-    seen: set[tuple[str, ...]] = set()
-    for _, label, row, _ in rows:
+    mended, names = Mended(), {}
+    if "labels" in kinds and label_column is not None:
+        names = spelt_alike(name for row in rows for name in _names(row.label))
+    seen: set[tuple[Any, ...]] = set()
+    for _, target, row, _ in rows:
         fields = dict(row.fields)
-        label = names.get(label, label)
-        if isinstance(fields[label_column], str) and label != fields[label_column] and "labels" in kinds:
-            mended.renamed[fields[label_column]] = fields[label_column] = label
-            mended.counts["labels"] += 1
+        if label_column is not None and "labels" in kinds:
+            cell = _renamed(fields[label_column], target, names, separator)
+            if cell != fields[label_column]:
+                of_set = {name: names[name] for name in _names(target) if name in names}
+                mended.renamed |= {fields[label_column]: cell} if isinstance(target, str) else of_set
+                mended.counts["labels"] += 1
+                fields[label_column] = cell
         if "html" in kinds:
             fields |= {name: _without_html(fields[name]) for name in text_columns if isinstance(fields[name], str)}
             mended.counts["html"] += any(fields[name] != row.fields[name] for name in text_columns)
@@ -87,13 +100,36 @@ def mend(
         if "empty" in kinds and not any(map(tokenize, texts)):
             mended.counts["empty"] += 1
             continue
-        key = (label, *texts)
+        key = (frozenset(names.get(name, name) for name in _names(target)), *texts)
         if "duplicates" in kinds and key in seen:
             mended.counts["duplicates"] += 1
             continue
         seen.add(key)
         mended.rows.append(row._replace(fields=fields))
     return mended
+
+
+def _names(target: Target) -> Collection[str]:
+    """Return the labels of a row: one, or several or none."""
+    return (target,) if isinstance(target, str) else target
+
+
+def _renamed(cell: Any, target: Target, names: Mapping[str, str], separator: str | None) -> Any:
+    """Return what stands in the place of a cell whose labels get other names; each of several stands there once.
+
+    One label is written without the space around it; a cell of several stays as it is where none gets another name.
+    """
+    if isinstance(target, str):
+        return names.get(target, target) if isinstance(cell, str) else cell
+    if not names.keys() & target.keys():
+        return cell
+    if separator == JSON:
+        return json.dumps(_renamed(json.loads(cell), target, names, None), ensure_ascii=False)
+    if isinstance(cell, dict):
+        return {names.get(name.strip(), name.strip()): share for name, share in sorted(cell.items(), key=itemgetter(1))}
+    found = dict.fromkeys(names.get(name, name) for name in target)
+    # Without a separator labels are words, as fastText writes them.
+    return list(found) if isinstance(cell, list) else (separator or " ").join(found)
 
 
 def _without_html(text: str) -> str:
