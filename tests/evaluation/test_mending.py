@@ -122,6 +122,14 @@ def test_labels_of_a_set_that_differ_by_case_get_one_name_and_each_stands_there_
     assert "'B' is 'b' now" in said
 
 
+def test_rows_of_fasttext_with_one_label_and_with_several_become_lists_alike(tmp_path: Path) -> None:
+    data, clean = tmp_path / "tags.txt", tmp_path / "clean.csv"
+    data.write_text("__label__X __label__y some text\n__label__x other\n__label__X more\n", encoding="utf-8")
+    succeed("check", data, "--write", clean)
+    assert [json.loads(row["label"]) for row in read_rows(clean)] == [["X", "y"], ["X"], ["X"]]
+    assert "X" in succeed("check", clean, "--label-separator", "json")
+
+
 def test_copies_are_rows_of_the_same_labels_whatever_their_order_and_columns_of_labels_keep_their_names(
     tmp_path: Path,
 ) -> None:

@@ -83,12 +83,16 @@ def mend(
     mended, names = Mended(), {}
     if "labels" in kinds and label_column is not None:
         names = spelt_alike(name for row in rows for name in _names(row.label))
+    # fastText's format has a list of labels where there are several, and a word where there is one.
+    lists = any(label_column is not None and isinstance(row.fields.get(label_column), list) for _, _, row, _ in rows)
     seen: set[tuple[Any, ...]] = set()
     for _, target, row, _ in rows:
         fields = dict(row.fields)
+        if lists and label_column is not None and isinstance(fields.get(label_column), str):
+            fields[label_column] = list(target)
         if label_column is not None and "labels" in kinds:
-            cell = _renamed(fields[label_column], target, names, separator)
-            if cell != fields[label_column]:
+            cell = _renamed(fields.get(label_column), target, names, separator)
+            if cell != fields.get(label_column):
                 of_set = {name: names[name] for name in _names(target) if name in names}
                 mended.renamed |= {fields[label_column]: cell} if isinstance(target, str) else of_set
                 mended.counts["labels"] += 1
@@ -128,8 +132,7 @@ def _renamed(cell: Any, target: Target, names: Mapping[str, str], separator: str
     if isinstance(cell, dict):
         return {names.get(name.strip(), name.strip()): share for name, share in sorted(cell.items(), key=itemgetter(1))}
     found = dict.fromkeys(names.get(name, name) for name in target)
-    # Without a separator labels are words, as fastText writes them.
-    return list(found) if isinstance(cell, list) else (separator or " ").join(found)
+    return list(found) if isinstance(cell, list) else (separator or "").join(found)
 
 
 def _without_html(text: str) -> str:
