@@ -27,7 +27,7 @@ def test_at_least_two_labels_are_needed(texts: Path) -> None:
 
 
 def test_options_that_do_not_go_together_are_refused(texts: Path) -> None:
-    assert "leave --several out" in fail(2, "label", texts, "--suspects", "--several")
+    assert "--label-separator needs --suspects" in fail(2, "label", texts, "--labels", "a,b", "--label-separator", ";")
     assert "--label-column needs --suspects" in fail(2, "label", texts, "--labels", "a,b", "--label-column", "x")
     assert "two labels have the same name" in run("label", texts, "--labels", "a,a").stderr
 

@@ -195,6 +195,29 @@ def test_suspects_are_asked_for_in_their_order_and_only_their_lines_change(begin
     assert row_of(session, "one") == 1
 
 
+def test_suspects_of_several_labels_say_what_is_to_be_added_and_to_go(begin: Begin) -> None:
+    suspects = [SuspectRow(1, "two", ("a", "c"), ("a", "b"), 0.1, 0.8, ("two",), 0)]
+    session = begin(["one", "two"], several=True, suspects=suspects)
+    session.file.exchange(Annotation(text, ("a", "c"), row, "given") for row, text in enumerate(["one", "two"]))
+    session.file.close()
+    session = begin(["one", "two"], several=True, suspects=suspects)
+    first = session.next("one")
+    assert first is not None
+    assert (first["labels"], first["answered"]) == (["a", "c"], False)
+    assert first["proposal"] == {
+        "by": "audit",
+        "labels": [{"label": "b", "score": 0.8}, {"label": "c", "score": 0.1}],
+        "words": ["two"],
+        "added": ["b"],
+        "gone": ["c"],
+        "assigned": ["a", "b"],
+        "score": 0.8,
+    }
+    session.answer("one", 1, ["a", "b"])
+    assert session.next("one") is None
+    assert [answer.labels for answer in session.file.answers] == [("a", "c"), ("a", "b")]
+
+
 class Learner:
     """Says what it is told to say, after some answers."""
 

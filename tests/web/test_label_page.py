@@ -212,6 +212,28 @@ def test_doubtful_labels_are_accepted_or_corrected_by_the_same_page(
     ]
 
 
+def test_doubtful_sets_of_labels_come_as_they_are_suggested_and_say_what_is_new(
+    visit: Open, label: Callable[..., str], tmp_path: Path
+) -> None:
+    rows = [
+        [f"{word} number {i} of {10 * i}{', thank you' if i % 2 else ''}", f"{word};polite" if i % 2 else word]
+        for i in range(40)
+        for word in ("invoice", "parcel")
+    ]
+    rows[6][1] = "polite"
+    write_rows(tmp_path / "texts.csv", [["text", "label"], *rows])
+    page = go(visit, label("--suspects", "--label-separator", ";", "--quiet"))
+    assert page.inner_text("#text") == rows[6][0]
+    said = page.inner_text("#chosen")
+    assert said.startswith("Labelled polite. Models that have not seen it would add invoice, at ")
+    assert page.locator(".label.on").evaluate_all("all => all.map(one => one.dataset.label)") == ["invoice", "polite"]
+    page.keyboard.press("Enter")
+    page.locator("#done").wait_for()
+    found = {line["text"]: line["label"] for line in lines(tmp_path)}
+    assert sorted(found[rows[6][0]]) == ["invoice", "polite"]
+    assert all(sorted(found[text]) == sorted(own.split(";")) for number, (text, own) in enumerate(rows) if number != 6)
+
+
 def test_a_label_that_was_chosen_before_the_first_model_came_is_the_one_saved(
     visit: Open, label: Callable[..., str], tmp_path: Path
 ) -> None:

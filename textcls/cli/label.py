@@ -13,10 +13,12 @@ from textcls._util.atomic_write import check_not_an_input
 from textcls.cli.options import PATH, new_label_column_option, new_text_column_option, reading_options
 from textcls.cli.reading import Reading
 from textcls.data.labelled import LabelledRow
+from textcls.data.targets import Target, TargetOptions
 from textcls.display.html import label_page
 from textcls.display.text import plural
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation.data_quality.label_audit import SuspectRow
+from textcls.evaluation.label_set_evaluation import present
 from textcls.labelling.answers import Annotation, AnnotationsFile
 from textcls.labelling.http import Server
 from textcls.labelling.session import Session
@@ -59,6 +61,11 @@ def _names(_context: click.Context, _parameter: click.Parameter, value: str | No
     is_flag=True,
     help="DATA has labels: show the rows whose label is probably wrong (textcls check --labels), to accept or correct.",
 )
+@click.option(
+    "--label-separator",
+    metavar="SIGN",
+    help="With --suspects: what stands between several labels of a cell of DATA, or json for JSON lists.",
+)
 @click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0 for any.")
 @new_text_column_option
 @new_label_column_option
@@ -69,6 +76,7 @@ def label(
     output: Path | None,
     several: bool,
     suspects: bool,
+    label_separator: str | None,
     port: int,
     text_columns: tuple[str, ...],
     label_column: str | None,
@@ -80,23 +88,24 @@ def label(
     teaches it most. Every answer is on disk before the page goes on; Ctrl-C stops, and the same command continues.
     The page is for this machine alone, and for as many people at once as have its address.
     """
-    if suspects and several:
-        raise ConfigError("--suspects is for rows of one label each; leave --several out.")
-    if label_column is not None and not suspects:
-        raise ConfigError("--label-column needs --suspects: without it, labels in DATA are not looked at.")
+    for name, given in (("--label-column", label_column), ("--label-separator", label_separator)):
+        if given is not None and not suspects:
+            raise ConfigError(f"{name} needs --suspects: without it, labels in DATA are not looked at.")
     output = output or data.with_name(f"{data.name.partition('.')[0]}.labels.jsonl")
     check_not_an_input(output, [data])
     learner_of = None if suspects else optional_dependencies.load(LEARNER, "textcls label")
-    rows: list[LabelledRow[str]] = []
+    rows: list[LabelledRow[Target]] = []
     if suspects:
-        with reading.labelled_rows([data], text_columns, label_column) as labelled:
-            rows = list(labelled)
+        targets = TargetOptions(label_separator=label_separator, several=True if several else None)
+        with reading.table_of_targets([data], text_columns, label_column, targets) as table:
+            rows = list(table.rows)
+        several = not isinstance(rows[0].label, str)
     texts = [row.text for row in rows] if suspects else _texts(data, text_columns, reading)
     reading.say_skipped()
     found = _suspects(rows, reading) if suspects else ()
     with closing(AnnotationsFile(output, several=several)) as file:
         if rows and not file.answers:
-            file.exchange(Annotation(row.text, (row.label,), number, "given") for number, row in enumerate(rows))
+            file.exchange(Annotation(row.text, _labels(row), number, "given") for number, row in enumerate(rows))
         learner = None if learner_of is None else learner_of(texts, several=several)
         start = [] if suspects else Pool.of(texts, START_CANDIDATES).choose(START, [one.text for one in file.answers])
         session = Session(texts, labels, file, learner, start=start, suspects=found)
@@ -131,7 +140,12 @@ def _texts(path: Path, columns: tuple[str, ...], reading: Reading) -> list[str]:
     return found
 
 
-def _suspects(rows: Sequence[LabelledRow[str]], reading: Reading) -> Sequence[SuspectRow]:
+def _labels(row: LabelledRow[Target]) -> tuple[str, ...]:
+    """Return the label of a row, or those that it may have."""
+    return (row.label,) if isinstance(row.label, str) else tuple(sorted(present(row.label)))
+
+
+def _suspects(rows: Sequence[LabelledRow[Target]], reading: Reading) -> Sequence[SuspectRow]:
     audit_rows: Any = optional_dependencies.load(AUDIT, "textcls label --suspects")
     found: Sequence[SuspectRow] = audit_rows(rows, quiet=reading.quiet).suspects
     if not found:

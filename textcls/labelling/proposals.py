@@ -37,12 +37,20 @@ def by_names(labels: Sequence[str]) -> dict[str, Any] | None:
 
 
 def by_audit(suspect: SuspectRow) -> dict[str, Any]:
-    """Return the label that a row probably should have, its own, and the words behind the first."""
+    """Return the label that a row probably should have, its own, and the words behind the first.
+
+    Of several labels these are those to be added and those to go, with all that are suggested.
+    """
+    own, other = ((one,) if isinstance(one, str) else one for one in (suspect.label, suspect.suggested))
+    added, gone = [label for label in other if label not in own], [label for label in own if label not in other]
     labels = [
-        {"label": suspect.suggested, "score": suspect.probability_suggested},
-        {"label": suspect.label, "score": suspect.probability},
+        *({"label": label, "score": suspect.probability_suggested} for label in added),
+        *({"label": label, "score": suspect.probability} for label in gone),
     ]
-    return {"by": "audit", "labels": labels, "words": list(suspect.words)}
+    found = {"by": "audit", "labels": labels, "words": list(suspect.words)}
+    if isinstance(suspect.label, str):
+        return found
+    return {**found, "added": added, "gone": gone, "assigned": list(other), "score": suspect.probability_suggested}
 
 
 def _pieces(text: str, spans: Sequence[tuple[int, int]]) -> list[str]:

@@ -285,6 +285,7 @@ class Session:
             "cut": max(0, len(text) - SHOWN_CHARACTERS),
             "chosen": self._leases[row].chosen,
             "labels": [] if now is None else list(now.labels),
+            "answered": self._is_done(row),
             "copies": [{"label": label, "rows": count} for label, count in copies.most_common() if count > 0],
             "proposal": self._proposal(row, text),
         }

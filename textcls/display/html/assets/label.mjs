@@ -66,7 +66,9 @@ function take(task) {
   byId("done").hidden = task !== null;
   if (task === null) return;
   page.chosen = new Set(task.labels);
-  if (page.state?.several && !task.labels.length) page.chosen = new Set(task.proposal?.assigned ?? []);
+  if (page.state?.several && (page.state.suspects ? !task.answered : !task.labels.length)) {
+    page.chosen = new Set(task.proposal?.assigned ?? []);
+  }
   page.at = -1;
   page.touched = false;
   page.meant = page.state.suspects ? null : (task.labels[0] ?? null);
@@ -81,6 +83,11 @@ function take(task) {
 
 function reason({ chosen, proposal, labels }) {
   if (proposal?.by === "audit") {
+    if (proposal.assigned) {
+      const doing = [["add", proposal.added], ["take away", proposal.gone]].filter(([, names]) => names.length);
+      const said = doing.map(([verb, names]) => `${verb} ${names.map(named).join(", ")}`).join(" and ");
+      return `Labelled ${labels.map(named).join(", ") || "with nothing"}. Models that have not seen it would ${said}, at ${percent(proposal.score)}.`;
+    }
     const [suggested, own] = proposal.labels;
     return `Labelled ${named(own.label)}, which models that have not seen it give ${percent(own.score)}; they say ${named(suggested.label)}, ${percent(suggested.score)}.`;
   }
@@ -145,7 +152,7 @@ function showLabels() {
   const scores = scoresOf(page.task.proposal);
   if (page.at < 0 || page.at >= list.length || typed !== page.typed) page.at = meant(list, scores, typed, page.meant);
   page.typed = typed;
-  const own = page.state.suspects ? page.task.labels[0] : null;
+  const own = page.state.suspects ? page.task.labels : [];
   byId("labels").replaceChildren(
     ...list.map(({ label, key, fresh }, i) => {
       const score = scores.get(label);
@@ -157,7 +164,7 @@ function showLabels() {
         { type: "button", class: kinds.filter(Boolean).join(" "), "data-label": label, "aria-pressed": String(page.chosen.has(label)), click: () => pick(label) },
         ...(score > 0 ? [bar] : []),
         ...(key ? [make("kbd", {}, key)] : []),
-        make("span", { class: "called", dir: "auto" }, ...(fresh ? ["New label: "] : []), ...breakable(named(label)), label === own ? " (now)" : ""),
+        make("span", { class: "called", dir: "auto" }, ...(fresh ? ["New label: "] : []), ...breakable(named(label)), own.includes(label) ? " (now)" : ""),
         ...(score > 0 ? [make("span", { class: "of" }, percent(score))] : []),
       );
     }),
