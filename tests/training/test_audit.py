@@ -172,6 +172,14 @@ def test_hardly_a_row_is_listed_where_all_label_sets_are_right() -> None:
     assert len(judged_sets_of(0.0, 0.0)[0].suspects) < 60
 
 
+def test_how_sets_go_wrong_is_fitted_to_a_part_of_very_many_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(label_set_suspects, "MOST_FITTED", 4)
+    monkeypatch.setattr(label_set_suspects, "LEAST_FITTED", 400)
+    found, is_wrong_R = judged_sets_of(0.05, 0.05)
+    assert len(found.wrong_R) == 4_000
+    assert is_wrong_R[found.suspects].mean() > 0.5
+
+
 def test_a_label_that_its_model_does_not_know_is_neither_missed_nor_doubted() -> None:
     probability_RC = np.array([[0.9, 0.0], [0.1, 0.0], [0.9, 0.0]])
     has_RC = np.array([[True, True], [False, False], [True, False]])

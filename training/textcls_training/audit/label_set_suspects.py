@@ -14,7 +14,9 @@ import numpy as np
 
 from textcls_training.audit.suspects import (
     FIRST_SHARE,
+    LEAST_FITTED,
     LISTED,
+    MOST_FITTED,
     MOST_SHARE,
     PRIOR_SHARE_ROWS,
     ROUNDS,
@@ -80,19 +82,12 @@ def judge(probability_RC: Float64, has_RC: Bools, known_RC: Bools) -> JudgedSets
         has_RC: what the rows have.
         known_RC: what the models know; nothing is said of the rest.
     """
+    rows, classes = has_RC.shape
+    some = np.random.default_rng(0).permutation(rows)[: max(LEAST_FITTED, MOST_FITTED // max(1, classes))]
     share_C = np.clip(has_RC.mean(0), _TINY, 1 - _TINY)
     # Given labels are wrong equally often, whether rare or frequent, so the more frequent one is added more often.
     noise = _Noise(FIRST_SHARE, FIRST_SHARE, share_C / (1 - share_C), 1.0)
-    given, prior = float(has_RC.sum()), FIRST_SHARE * PRIOR_SHARE_ROWS
-    for done in range(ROUNDS):
-        if done % TEMPERED == 0:
-            noise = replace(noise, temperature=noise.best_temperature(probability_RC, has_RC))
-        wrong_RC = noise.weigh(probability_RC, has_RC) * known_RC
-        false_rows, missing_rows = float(wrong_RC[has_RC].sum()), float(wrong_RC[~has_RC].sum())
-        meant = given - false_rows + missing_rows
-        missing = min((missing_rows + prior) / (meant + PRIOR_SHARE_ROWS), MOST_SHARE)
-        false = min((false_rows + prior) / (given + PRIOR_SHARE_ROWS), MOST_SHARE)
-        noise = replace(noise, missing=missing, false=false)
+    noise = noise.fitted(probability_RC[some], has_RC[some], known_RC[some])
     return JudgedSets(probability_RC, has_RC, noise.weigh(probability_RC, has_RC) * known_RC)
 
 
@@ -112,7 +107,22 @@ class _Noise:
     odds_C: Float64
     temperature: float
 
-    def joint(self, probability_RC: Float64, has_RC: Bools, temperature: float) -> tuple[Float64, Float64]:
+    def fitted(self, probability_RC: Float64, has_RC: Bools, known_RC: Bools) -> "_Noise":
+        """Return it fitted to some rows, from where it stands."""
+        noise = self
+        given, prior = float(has_RC.sum()), FIRST_SHARE * PRIOR_SHARE_ROWS
+        for done in range(ROUNDS):
+            if done % TEMPERED == 0:
+                noise = replace(noise, temperature=noise._best_temperature(probability_RC, has_RC))
+            wrong_RC = noise.weigh(probability_RC, has_RC) * known_RC
+            false_rows, missing_rows = float(wrong_RC[has_RC].sum()), float(wrong_RC[~has_RC].sum())
+            meant = given - false_rows + missing_rows
+            missing = min((missing_rows + prior) / (meant + PRIOR_SHARE_ROWS), MOST_SHARE)
+            false = min((false_rows + prior) / (given + PRIOR_SHARE_ROWS), MOST_SHARE)
+            noise = replace(noise, missing=missing, false=false)
+        return noise
+
+    def _joint(self, probability_RC: Float64, has_RC: Bools, temperature: float) -> tuple[Float64, Float64]:
         """Return how probable it is that a row has a label or lacks it, and rightly so; and wrongly [R, C]."""
         added_C = np.minimum(self.false * self.odds_C, 1 - _TINY)
         meant_RC = sigmoid(np.log((probability_RC + _TINY) / (1 - probability_RC + _TINY)) / temperature)
@@ -120,11 +130,11 @@ class _Noise:
         wrong_RC = np.where(has_RC, added_C * (1 - meant_RC), self.missing * meant_RC)
         return right_RC, wrong_RC
 
-    def best_temperature(self, probability_RC: Float64, has_RC: Bools) -> float:
+    def _best_temperature(self, probability_RC: Float64, has_RC: Bools) -> float:
         """Return the temperature at which what the rows have is most probable."""
-        return likeliest_temperature(lambda at: np.asarray(np.add(*self.joint(probability_RC, has_RC, at))))
+        return likeliest_temperature(lambda at: np.asarray(np.add(*self._joint(probability_RC, has_RC, at))))
 
     def weigh(self, probability_RC: Float64, has_RC: Bools) -> Float64:
         """Return how probable it is that each label is wrong [R, C]."""
-        right_RC, wrong_RC = self.joint(probability_RC, has_RC, self.temperature)
+        right_RC, wrong_RC = self._joint(probability_RC, has_RC, self.temperature)
         return np.asarray(wrong_RC / (right_RC + wrong_RC + _TINY))

@@ -33,7 +33,7 @@ _OWN: Final = 2.0
 _LEAST: Final = 1e-4
 _PARTS: Final = 5
 # Of many labels, noise is fitted to so many numbers only, but to so many rows at least.
-_MOST_FITTED, _LEAST_FITTED = 1_000_000, 2_000
+MOST_FITTED, LEAST_FITTED = 1_000_000, 2_000
 ROUNDS: Final = 16
 # A new temperature every so many of them.
 TEMPERED: Final = 4
@@ -111,7 +111,7 @@ def judge(probability_RC: Float64, label_R: Int64, judged_R: Bools) -> Judged:
     part_R = chance.permutation(np.arange(rows) % _PARTS)
     for part in range(_PARTS):
         others, these = np.flatnonzero(judged_R & (part_R != part)), np.flatnonzero(part_R == part)
-        some = chance.permutation(others)[: max(_LEAST_FITTED, _MOST_FITTED // classes)]
+        some = chance.permutation(others)[: max(LEAST_FITTED, MOST_FITTED // classes)]
         noise = _Noise.fit(probability_RC[some], label_R[some])
         wrong_R[these] = noise.weigh(probability_RC[these], label_R[these])[0] * judged_R[these]
         meant_RC = probability_RC[these] * noise.confusion_CC[:, label_R[these]].T
