@@ -130,6 +130,17 @@ def test_rows_of_fasttext_with_one_label_and_with_several_become_lists_alike(tmp
     assert "X" in succeed("check", clean, "--label-separator", "json")
 
 
+def test_probabilities_of_a_map_in_parquet_stay(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    maps = pyarrow.array([[("a", 0.5), ("b", 1.0)], [("A", 1.0)], [("A", 0.75)]], pyarrow.map_("string", "float64"))
+    parquet.write_table(pyarrow.table({"text": ["x", "y", "z"], "label": maps}), tmp_path / "tags.parquet")
+    succeed("check", tmp_path / "tags.parquet", "--write", tmp_path / "clean.jsonl")
+    found = [json.loads(line)["label"] for line in (tmp_path / "clean.jsonl").read_text().splitlines()]
+    assert [dict(label) for label in found] == [{"A": 0.5, "b": 1.0}, {"A": 1.0}, {"A": 0.75}]
+
+
 def test_copies_are_rows_of_the_same_labels_whatever_their_order_and_columns_of_labels_keep_their_names(
     tmp_path: Path,
 ) -> None:

@@ -129,6 +129,8 @@ def _renamed(cell: Any, target: Target, names: Mapping[str, str], separator: str
         return cell
     if separator == JSON:
         return json.dumps(_renamed(json.loads(cell), target, names, None), ensure_ascii=False)
+    if isinstance(cell, list) and cell and isinstance(cell[0], tuple):  # a map, as Parquet gives it
+        return list(_renamed(dict(cell), target, names, separator).items())
     if isinstance(cell, dict):
         return {names.get(name.strip(), name.strip()): share for name, share in sorted(cell.items(), key=itemgetter(1))}
     found = dict.fromkeys(names.get(name, name) for name in target)

@@ -63,15 +63,15 @@ class JudgedSets:
 
     def meant(self, row: int) -> list[int]:
         """Return the labels that a suspect probably means: it differs in each that is wrong, and in one at least."""
-        wrong_C = self.wrong_RC[row] >= min(LISTED, self.wrong_RC[row].max())
-        return [int(label) for label in np.flatnonzero(self.has_RC[row] ^ wrong_C)]
+        return [int(label) for label in np.flatnonzero(self.has_RC[row] ^ self._differs(row))]
 
     def chances(self, row: int) -> tuple[float, float]:
         """Return how probable a suspect's own labels are, and those that it probably means, where these differ."""
-        has_C = self.has_RC[row]
-        differs_C = self.wrong_RC[row] >= min(LISTED, self.wrong_RC[row].max())
-        own_C = np.where(has_C, self.probability_RC[row], 1 - self.probability_RC[row])[differs_C]
+        own_C = np.where(self.has_RC[row], self.probability_RC[row], 1 - self.probability_RC[row])[self._differs(row)]
         return float(own_C.prod()), float((1 - own_C).prod())
+
+    def _differs(self, row: int) -> Bools:
+        return np.asarray(self.wrong_RC[row] >= min(LISTED, self.wrong_RC[row].max()))
 
 
 def judge(probability_RC: Float64, has_RC: Bools, known_RC: Bools) -> JudgedSets:
