@@ -180,6 +180,15 @@ def test_how_sets_go_wrong_is_fitted_to_a_part_of_very_many_numbers(monkeypatch:
     assert is_wrong_R[found.suspects].mean() > 0.5
 
 
+def test_a_label_on_every_row_that_models_are_sure_of_is_not_doubted() -> None:
+    chance = np.random.default_rng()
+    has_RC = np.stack([np.ones(400, np.bool_), chance.random(400) < 0.5], 1)
+    probability_RC = np.stack([np.full(400, 0.98), np.full(400, 0.5)], 1)
+    found = label_set_suspects.judge(probability_RC, has_RC, np.ones(has_RC.shape, np.bool_))
+    assert found.wrong_RC[:, 0].max() < found.wrong_RC[:, 1].max()
+    assert all(0 in found.meant(row) for row in found.suspects)
+
+
 def test_a_label_that_its_model_does_not_know_is_neither_missed_nor_doubted() -> None:
     probability_RC = np.array([[0.9, 0.0], [0.1, 0.0], [0.9, 0.0]])
     has_RC = np.array([[True, True], [False, False], [True, False]])

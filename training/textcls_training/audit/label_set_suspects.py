@@ -85,8 +85,9 @@ def judge(probability_RC: Float64, has_RC: Bools, known_RC: Bools) -> JudgedSets
     rows, classes = has_RC.shape
     some = np.random.default_rng(0).permutation(rows)[: max(LEAST_FITTED, MOST_FITTED // max(1, classes))]
     share_C = np.clip(has_RC.mean(0), _TINY, 1 - _TINY)
-    # Given labels are wrong equally often, whether rare or frequent, so the more frequent one is added more often.
-    noise = _Noise(FIRST_SHARE, FIRST_SHARE, share_C / (1 - share_C), 1.0)
+    # Given labels are wrong equally often, whether rare or frequent, so the more frequent one is added more often; of
+    # one on nearly every row hardly a row is left to say how often, so no more than one on half of them.
+    noise = _Noise(FIRST_SHARE, FIRST_SHARE, np.minimum(share_C / (1 - share_C), 1.0), 1.0)
     noise = noise.fitted(probability_RC[some], has_RC[some], known_RC[some])
     return JudgedSets(probability_RC, has_RC, noise.weigh(probability_RC, has_RC) * known_RC)
 

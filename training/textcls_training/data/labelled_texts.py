@@ -74,9 +74,11 @@ class LabelledTexts:
             raise InputError(f"No training row has the label {unused[0]!r}; leave it out, or add rows that have it.")
         if self.weights is not None and not any(self.weights):
             raise InputError("All weights of the training rows are 0; a row counts only with a weight above 0.")
-        if len(names) < (2 if self.label_sets is None else 1):
+        least = 2 if self.label_sets is None else 1
+        if len(names) < least:
             only = f"only the label {names[0]!r}" if names else "no labels"
-            raise InputError(f"The training rows have {only}; a classifier needs at least two labels.")
+            needed = "two labels" if least == 2 else "one label"
+            raise InputError(f"The training rows have {only}; a classifier needs at least {needed}.")
         return names
 
     def _first_row_of(self, name: str) -> int:

@@ -61,8 +61,8 @@ class ValidatedFit:
 
     Attributes:
         trainer: the fit.
-        logits: of the validation rows [V, rows, C], after each whole epoch so far; after the last one alone where all
-            would take more than `MOST_LOGITS` numbers.
+        logits: of the validation rows [V, rows, C], after each whole epoch so far; after the last one alone where no
+            other can be chosen, as of several labels, or all would take more than `MOST_LOGITS` numbers.
         parts: of the vectors of all rows after the last epoch; None unless labels are to be prototypes.
     """
 
@@ -75,7 +75,7 @@ class ValidatedFit:
         self._validation = validation_of([split.valid], config.goal)
         self._encoded = self.trainer.encode(split.valid.corpus)
         an_epoch = self.trainer.views * len(split.valid.labels) * classes
-        self._keeps_all = an_epoch * config.epochs <= MOST_LOGITS
+        self._keeps_all = not split.valid.several and an_epoch * config.epochs <= MOST_LOGITS
 
     def run(
         self, name: str, callback: Callback = NOBODY, checkpoint: Checkpoint = NOWHERE, *, keep: bool = False
