@@ -34,9 +34,9 @@ PACKAGES: Final = ("textcls", "scikit-learn", "cleanlab", "numpy")
 
 
 def changed(gold_RC: Bools, kind: str, share: float, rng: np.random.Generator) -> Bools:
-    """Return the labels, of which a share of the rows has another set; rows without a label can only get one."""
+    """Return the labels, of which a share of the rows has another set, of rows that it can be done to."""
     found_RC = gold_RC.copy()
-    able_R = np.flatnonzero(gold_RC.any(1) | (kind == "added"))
+    able_R = np.flatnonzero((gold_RC.any(1) | (kind == "added")) & (~gold_RC.all(1) | (kind == "taken away")))
     for row in rng.choice(able_R, round(share * len(gold_RC)), replace=False):
         has, lacks = np.flatnonzero(gold_RC[row]), np.flatnonzero(~gold_RC[row])
         if kind != "added":
