@@ -19,6 +19,8 @@ ANSWERS: list[dict[str, Any]] = json.loads((GOLDEN / "answers_v1.json").read_tex
 SHA256 = "4f828839644c988e0fff2ba88d753c1bc1affc3dba6532f4930410912c52a5b6"
 SEVERAL: list[dict[str, Any]] = json.loads((GOLDEN / "answers_v2.json").read_text(encoding="utf-8"))
 SHA256_OF_SEVERAL = "2a3abb2ca75a658fad3112fe6c2ecbb69e84818ea8e030d0cd91660c0f77b1cf"
+OF_MACHINES: list[dict[str, Any]] = json.loads((GOLDEN / "answers_v3.json").read_text(encoding="utf-8"))
+SHA256_OF_MACHINES = "ce3b703faa0ec3f2f1ac710c4d9fa41548d607800324d4b353e6780525d91f31"
 OF_PROTOTYPES: list[dict[str, Any]] = json.loads((GOLDEN / "answers_v2_prototypes.json").read_text(encoding="utf-8"))
 SHA256_OF_PROTOTYPES = "89d47314dd9c4ecb62f16a7dec5f0648a236e9b3713c9fb8868845dbae9dc6a0"
 TOLERANCE = 1e-5
@@ -27,11 +29,6 @@ TOLERANCE = 1e-5
 @pytest.fixture(scope="module")
 def found(classifier: Classifier) -> list[Prediction]:
     return classifier.predict([answer["text"] for answer in ANSWERS], explain=True)
-
-
-@pytest.fixture(scope="module")
-def found_of_several(several_labels: Classifier) -> list[Prediction]:
-    return several_labels.predict([answer["text"] for answer in SEVERAL], explain=True)
 
 
 def explained(prediction: Prediction) -> Explanation:
@@ -130,34 +127,57 @@ def test_tokens_and_contributions_of_prototypes_are_as_frozen(found_of_prototype
             np.testing.assert_allclose(list(token.contributions.values()), added, atol=1e-4, rtol=0)
 
 
-# Format 2: a text may have several labels
+# Formats 2 and 3: a text may have several labels
 
 
-def test_the_frozen_model_of_several_labels_was_not_written_anew(several_labels_path: Path) -> None:
-    assert hashlib.sha256(several_labels_path.read_bytes()).hexdigest() == SHA256_OF_SEVERAL
+@pytest.fixture(scope="module", params=["v2", "v3"])
+def of_several(request: pytest.FixtureRequest, several_labels_path: Path) -> tuple[str, Path]:
+    """A frozen model of several labels: the version of its format, and its path."""
+    return request.param, several_labels_path.with_name(f"model_{request.param}.onnx")
 
 
-def test_the_frozen_model_of_several_labels_says_what_it_is(several_labels: Classifier, classifier: Classifier) -> None:
-    info = several_labels.info
-    assert (info.format_version, info.task, info.several) == (2, "multi-label", True)
+@pytest.fixture(scope="module")
+def answers_of_several(of_several: tuple[str, Path]) -> list[tuple[dict[str, Any], Prediction]]:
+    """What was frozen, and what is answered now."""
+    version, path = of_several
+    frozen = SEVERAL if version == "v2" else OF_MACHINES
+    return list(zip(frozen, Classifier.load(path).predict([one["text"] for one in frozen], explain=True), strict=True))
+
+
+def test_the_frozen_model_of_several_labels_was_not_written_anew(of_several: tuple[str, Path]) -> None:
+    version, path = of_several
+    sha256 = SHA256_OF_SEVERAL if version == "v2" else SHA256_OF_MACHINES
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == sha256
+
+
+def test_the_frozen_model_of_several_labels_says_what_it_is(
+    of_several: tuple[str, Path], classifier: Classifier
+) -> None:
+    version, path = of_several
+    info = Classifier.load(path).info
+    assert (f"v{info.format_version}", info.task, info.several) == (version, "multi-label", True)
     assert info.labels == classifier.labels
     for numbers in (info.scale, info.shift, info.thresholds):
         assert numbers is not None
         assert len(numbers) == len(info.labels)
 
 
-def test_scores_labels_and_decisions_of_several_labels_are_as_frozen(found_of_several: list[Prediction]) -> None:
-    assert {answer["decision"] for answer in SEVERAL} == {"accept", "abstain"}
-    assert max(len(answer["assigned"]) for answer in SEVERAL) > 1
-    for answer, prediction in zip(SEVERAL, found_of_several, strict=True):
+def test_scores_labels_and_decisions_of_several_labels_are_as_frozen(
+    answers_of_several: list[tuple[dict[str, Any], Prediction]],
+) -> None:
+    assert {answer["decision"] for answer, _ in answers_of_several} == {"accept", "abstain"}
+    assert max(len(answer["assigned"]) for answer, _ in answers_of_several) > 1
+    for answer, prediction in answers_of_several:
         np.testing.assert_allclose(prediction.probabilities, answer["probabilities"], atol=TOLERANCE, rtol=0)
         np.testing.assert_allclose(explained(prediction).logit_values, answer["logits"], atol=TOLERANCE, rtol=0)
         assert list(prediction.assigned) == answer["assigned"]
         assert (prediction.decision, prediction.truncated) == (answer["decision"], answer["truncated"])
 
 
-def test_tokens_and_contributions_of_several_labels_are_as_frozen(found_of_several: list[Prediction]) -> None:
-    for answer, prediction in zip(SEVERAL, found_of_several, strict=True):
+def test_tokens_and_contributions_of_several_labels_are_as_frozen(
+    answers_of_several: list[tuple[dict[str, Any], Prediction]],
+) -> None:
+    for answer, prediction in answers_of_several:
         for token, (start, end, attention, *added) in zip(explained(prediction).tokens, answer["tokens"], strict=True):
             assert (token.start, token.end) == (start, end)
             assert token.attention == pytest.approx(attention, abs=TOLERANCE)

@@ -32,7 +32,7 @@ def test_any_bytes_are_a_message_or_refused(message: bytes) -> None:
     assert b"".join(bytes(field.whole) for field in found) == message
 
 
-@pytest.mark.parametrize("name", ["model_v1.onnx", "model_v2.onnx", "model_v2_prototypes.onnx"])
+@pytest.mark.parametrize("name", ["model_v1.onnx", "model_v2.onnx", "model_v2_prototypes.onnx", "model_v3.onnx"])
 def test_a_file_with_nothing_new_is_the_same_file(model_path: Path, name: str) -> None:
     path = model_path.with_name(name)
     data = path.read_bytes()

@@ -47,8 +47,9 @@ from textcls.model.features import FeatureConfig
 from textcls.model.labels import labels_problem, unpaired_surrogate
 from textcls.model.prototypes import Prototypes
 
-# The newest format: of several labels a text, or of prototypes. All other files are still written in the first.
-FORMAT_VERSION: Final = 2
+# The newest format: of several labels a text, each distinct token of which counts once. The second is of others with
+# several labels, and of prototypes; all other files are still written in the first.
+FORMAT_VERSION: Final = 3
 Task = Literal["single-label", "multi-label"]
 TASKS: Final = get_args(Task)
 METADATA_KEY: Final = "textcls"
@@ -106,7 +107,8 @@ class ModelInfo:
             Other keys may come and go.
         threshold: score below which an answer is `abstain`; None never abstains.
         task: whether a text has one label, or may have several, or none.
-        format_version: version of this layout: 2 of several labels a text or of prototypes, else 1.
+        format_version: version of this layout: 3 of several labels a text where each distinct token counts once, 2 of
+            others with several labels and of prototypes, else 1.
         scale: of several labels: what the logit of each is multiplied by.
         shift: likewise: what is added to it; the sum is the log-odds of the label.
         thresholds: likewise: the probability from which on each is assigned.
@@ -228,7 +230,8 @@ def _checked(found: Mapping[str, Any]) -> dict[str, Any]:
     task = found["task"]
     version = _whole(found, "format_version", 1)
     prototypes = "prototypes" in found
-    if task not in TASKS or (task == "multi-label") + prototypes != (version == 2):
+    several = task == "multi-label"
+    if task not in TASKS or (several and prototypes) or version not in ((2, 3) if several else (1 + prototypes,)):
         raise ValueError("the task is none that this version of textcls knows")
     example = found.get("example")
     if example is not None and (not isinstance(example, str) or example_problem(example)):

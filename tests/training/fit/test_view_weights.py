@@ -28,9 +28,9 @@ def captured(monkeypatch: pytest.MonkeyPatch) -> Loss:
     """The loss that label sets are fitted by."""
     found = []
 
-    def fit(loss: Loss, views: int) -> Float64:
+    def fit(loss: Loss, views: int, *, shifted: bool) -> Float64:
         found.append(loss)
-        return np.ones(views)
+        return np.ones(views + shifted)
 
     monkeypatch.setattr(label_set_calibration, "fit_weights", fit)
     rng = np.random.default_rng(0)
@@ -39,21 +39,21 @@ def captured(monkeypatch: pytest.MonkeyPatch) -> Loss:
     return found[0]
 
 
-def assert_slopes_are_right(loss: Loss) -> None:
-    weight_V, tiny = np.array([0.4, 0.9]), 1e-5
-    found = loss(weight_V)
-    for i, step_V in enumerate(np.eye(2) * tiny):
-        up, down = loss(weight_V + step_V), loss(weight_V - step_V)
-        assert found.slope_V[i] == pytest.approx((up.value - down.value) / (2 * tiny), rel=1e-5)
-        np.testing.assert_allclose(found.curvature_VV[i], (up.slope_V - down.slope_V) / (2 * tiny), rtol=1e-5)
+def assert_slopes_are_right(loss: Loss, place: list[float]) -> None:
+    place_P, tiny = np.array(place), 1e-5
+    found = loss(place_P)
+    for i, step_P in enumerate(np.eye(len(place)) * tiny):
+        up, down = loss(place_P + step_P), loss(place_P - step_P)
+        assert found.slope_P[i] == pytest.approx((up.value - down.value) / (2 * tiny), rel=1e-5)
+        np.testing.assert_allclose(found.curvature_PP[i], (up.slope_P - down.slope_P) / (2 * tiny), rtol=1e-5)
 
 
 def test_slope_and_curvature_of_one_label_equal_finite_differences() -> None:
-    assert_slopes_are_right(a_loss(2))
+    assert_slopes_are_right(a_loss(2), [0.4, 0.9])
 
 
 def test_slope_and_curvature_of_label_sets_equal_finite_differences(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert_slopes_are_right(captured(monkeypatch))
+    assert_slopes_are_right(captured(monkeypatch), [0.4, 0.9, -0.7])
 
 
 @pytest.mark.parametrize("views", [1, 2, 3])
@@ -81,3 +81,15 @@ def test_views_that_say_nothing_keep_the_weights_that_they_began_with() -> None:
     silent_VRC, target_RC = np.zeros((2, 60, 3)), np.full((60, 3), 1 / 3)
     np.testing.assert_allclose(log_softmax(silent_VRC[0]), -np.log(3))
     np.testing.assert_allclose(fit_weights(lambda w: calibration._loss_of_block(silent_VRC, target_RC, w), 2), 0.5)
+
+
+def test_a_shift_of_either_sign_is_found_beside_the_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    loss = captured(monkeypatch)
+
+    def of_logarithms(place_P: Float64) -> float:
+        return loss(np.array([*np.exp(place_P[:2]), place_P[2]])).value
+
+    found = minimize(of_logarithms, np.zeros(3))
+    weights = fit_weights(loss, 2, shifted=True)
+    assert weights[2] == pytest.approx(found.x[2], abs=0.05)
+    assert weights[2] < -0.5

@@ -79,7 +79,7 @@ def test_parts_of_rows_have_their_rarest_labels_alike() -> None:
 
 def test_what_training_takes_by_itself_is_what_it_takes_for_several_labels(tmp_path: Path) -> None:
     fixed = {name: value for name, value in TOLD.items() if name not in ("epochs", "dim")}
-    training = textcls.train(TEXTS, SETS, tmp_path / "usual.onnx", **fixed).info.training
+    training = textcls.train(TEXTS, SETS, tmp_path / "usual.onnx", impl="compiled", **fixed).info.training
     usual = usual_values(ROWS, fixed)
     assert usual["epochs"] == training["scheduled_epochs"]
     assert usual["table_rate"] == training["optim"]["table_rate"]

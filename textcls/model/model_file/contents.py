@@ -15,7 +15,7 @@ from textcls.model.model_file.protobuf import Field, fields
 _STANDARD: Final = """
     Add And BitShift BitwiseAnd BitwiseXor Cast Concat CumSum Div Equal Expand Gather GatherND Identity If Less MatMul
     Max Mul NonZero Pad Range ReduceMax ReduceSum ReduceSumSquare Reshape ScatterElements ScatterND Shape Sigmoid Slice
-    Softmax Split Sqrt Squeeze StringConcat StringNormalizer Sub Tile Transpose Unsqueeze Where
+    Softmax Split Sqrt Squeeze StringConcat StringNormalizer Sub Tile Transpose Unique Unsqueeze Where
 
     AveragePool Clip Conv Cos Elu Gelu Greater LSTM LayerNormalization Log Mod Not ReduceL2 ReduceMean Sin Tanh
 

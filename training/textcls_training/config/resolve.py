@@ -18,8 +18,8 @@ from textcls_training.vectors.word_vectors import WordVectors
 # What the rows of each label count: by a rule, or a number a label, in the order of the labels.
 LabelWeights = Literal["none", "balanced"] | tuple[float, ...]
 
-# Who trains: `textcls_training.fit.compiled`, or `textcls_torch.fit.trainer`.
-Trainers = Literal["compiled", "reference"]
+# Who trains: `textcls_training.fit.compiled`, `textcls_training.fit.one_vs_rest`, or `textcls_torch.fit.trainer`.
+Trainers = Literal["compiled", "one-vs-rest", "reference"]
 # Vectors that are compared with each other hold more than labels ask for.
 PROTOTYPE_DIM: Final = 64
 
@@ -41,6 +41,16 @@ MANY_LABELS: Final = 256
 ROWS_OF_MANY_LABELS: Final = 8000
 # Where a text may have several labels.
 SEVERAL_BATCH: Final = 32
+# Options of gradient steps, and of the models that only these train.
+_OF_GRADIENTS: Final = (
+    "mixing", "mixing_rate", "attention", "embedding", "values", "dim", "table_rate", "head_rate", "batch_size", "head",
+    "model", "optim",
+)  # fmt: skip
+# Machines of one label against the rest are tried where there are at most so many labels, each of which is a column of
+# every table, and so many tokens, which have about eight features each; they take so many passes.
+MOST_MACHINES: Final = 128
+MOST_MACHINE_TOKENS: Final = 8_000_000
+MACHINE_PASSES: Final = 6
 # On a GPU a step takes about as long for many texts as for few, so batches are as large as leaves so many steps, but
 # for memory: of so many tokens in the mean.
 LEAST_GPU_STEPS: Final = 128
@@ -173,6 +183,27 @@ def resolve(
     )
 
 
+def one_vs_rest(found: ResolvedConfig, config: TrainConfig, labels: int) -> ResolvedConfig:
+    """Return how machines of one label against the rest are trained: a token's vector has an entry for each label."""
+    return replace(
+        found,
+        impl="one-vs-rest",
+        model=ModelConfig(dim=labels),
+        epochs=config.epochs or MACHINE_PASSES,
+        vectors=None,
+        vectors_on_trial=False,
+    )
+
+
+def no_machines(config: TrainConfig) -> str | None:
+    """Return the first option that asks for gradient steps, or for what only these can train; None if there is none."""
+    if config.impl in ("compiled", "reference"):
+        return f"impl {config.impl}"
+    usual = TrainConfig()
+    asked = (name for name in _OF_GRADIENTS if getattr(config, name) != getattr(usual, name))
+    return next(asked, None if config.vectors in (None, "none") else "vectors")
+
+
 def given_rates(config: TrainConfig) -> dict[str, Any]:
     """Return the learning rates that were given, by their names in `OptimConfig`."""
     rates = {"table_rate": config.table_rate, "rate": config.head_rate, "mixing_rate": config.mixing_rate}
@@ -195,6 +226,8 @@ def chosen_impl(config: TrainConfig, *, rationales: bool = False) -> Trainers:
         raise ConfigError(f"The compiled trainer does not support {needed}; choose impl reference, or leave it out.")
     if config.impl != "reference" and needed is None:
         return "compiled"
+    if config.impl == "one-vs-rest":
+        raise ConfigError(f"impl one-vs-rest cannot be combined with {needed}; leave one of the two out.")
     look_for_torch(f"Training with {needed or 'the reference trainer'}")
     return "reference"
 

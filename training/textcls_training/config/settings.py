@@ -28,7 +28,7 @@ from textcls_training.config.options import Bytes, ClassWeights, ExampleText, Ng
 Attention = Literal["norm", "softmax", "cosine", "kernel", "metric"]
 ClassWeight = Literal["none", "balanced"] | Mapping[str, float]
 Device = Literal["auto", "cpu", "cuda"]
-Impl = Literal["auto", "compiled", "reference"]
+Impl = Literal["auto", "compiled", "one-vs-rest", "reference"]
 EmbeddingKind = Literal["rows", "bits"]
 Head = Literal["linear", "prototypes"]
 Size = Literal["tiny", "small", "default", "full"]
@@ -180,8 +180,9 @@ class TrainConfig:
     impl: Impl = option(
         Choice(get_args(Impl)),
         "auto",
-        "Implementation: compiled loops, for models without mixing, or the PyTorch reference; auto is the first "
-        "that applies.",
+        "Implementation: compiled loops, for models without mixing; with several labels per text, one linear support "
+        "vector machine per label; or the PyTorch reference. auto takes the reference if it must, and of the others "
+        "what held-out rows prefer.",
     )
     batch_size: int | None = option(
         Integer(1),

@@ -97,6 +97,7 @@ def _tables(model: TrainedModel, kinds: CandidateKinds) -> LookupTables:
         folded=model.foldable,
         index=index,
         kinds=[[kind.quantized(view, rows) for view in views] for kind, rows in zip(kinds.indexed, which, strict=True)],
+        distinct=model.distinct,
     )
     if kinds.ngrams is None:
         return tables

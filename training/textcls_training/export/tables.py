@@ -30,6 +30,7 @@ class LookupTables:
             of a view, and adds nothing to it.
         ngram_index: perfect hash of n-grams; None without.
         ngram_rows: of n-grams in the last view; None without.
+        distinct: whether each distinct token of a text counts once, see `TrainedModel`; only folded tables can say so.
     """
 
     features: FeatureConfig
@@ -38,6 +39,7 @@ class LookupTables:
     kinds: Sequence[Sequence[QuantizedRows | None]]
     ngram_index: PerfectHash | None = None
     ngram_rows: QuantizedRows | None = None
+    distinct: bool = False
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -87,6 +89,8 @@ class LookupTables:
         table_RGX = self.table()
         token_BTGX = np.broadcast_to(table_RGX[-2], (*padding_BT.shape, *table_RGX.shape[1:])).copy()
         token_BTGX[~padding_BT] = self._token_sums(corpus, table_RGX)
+        if self.distinct:
+            token_BTGX[~padding_BT, :, -2] -= _log_repeats(corpus)[:, None]
         return padding_BT, token_BTGX
 
     def _token_sums(self, corpus: Corpus, table_RGX: Float32) -> Float32:
@@ -106,3 +110,11 @@ class LookupTables:
             pair_row = self.index.rows(bigram_hashes(corpus, word))
             token_NGX += table_RGX[pair_row[pair]] + table_RGX[pair_row[pair + 1]]
         return token_NGX
+
+
+def _log_repeats(corpus: Corpus) -> Float32:
+    """Return the logarithm of how often each token of all texts, end to end, comes in its text."""
+    text = np.repeat(np.arange(len(corpus)), np.diff(corpus.start))
+    _, which, times = np.unique(text * len(corpus.types) + corpus.token, return_inverse=True, return_counts=True)
+    log_U: Float32 = np.log(times.astype(np.float32))
+    return log_U[which]

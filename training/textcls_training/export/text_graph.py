@@ -49,10 +49,12 @@ def build_text_graph(tables: LookupTables, max_tokens: int) -> onnx.ModelProto:
     row_KBTGX = rows_of_table(g, table_RGX, row_KBT, name="rows")
     outside_1BT11 = _out_of_vocabulary(g, row_KBTGX)
     g.node("Not", g.node("Squeeze", outside_1BT11, g.integers(0, 3, 4)), name="known")
-    last = None if tables.ngram_index else "token"
-    token_BTGX = g.node("ReduceSum", row_KBTGX, g.integers(0), keepdims=0, name=last)
+    total = "every_time" if tables.distinct else "token"
+    token_BTGX = g.node("ReduceSum", row_KBTGX, g.integers(0), keepdims=0, name=None if tables.ngram_index else total)
     if tables.ngram_index and tables.ngram_rows:
-        _add_ngrams(g, tables, tables.ngram_index, tables.ngram_rows, outside_1BT11, token_BTGX, tokens_BT)
+        _add_ngrams(g, tables, tables.ngram_index, tables.ngram_rows, outside_1BT11, token_BTGX, tokens_BT, total)
+    if tables.distinct:
+        _count_once(g, tables.shape[1], hash_KBT, tokens_BT, total)
 
     text, outputs = text_graph_values(*tables.shape)
     outputs += _row_outputs(tables)
@@ -87,8 +89,9 @@ def _add_ngrams(
     outside_1BT11: str,
     token_BTGX: str,
     tokens_BT: str,
+    total: str,
 ) -> None:
-    """Name `token` the sums of all tokens [B, T, G, X], with the n-grams of those that are out of vocabulary."""
+    """Name `total` the sums of all tokens [B, T, G, X], with the n-grams of those that are out of vocabulary."""
     row_RGX = dequantized_rows(g, rows, "ngram")
     ngram_RGX = g.node("Concat", row_RGX, g.constant(tables.reserved_rows(), quantize.LOADED_TYPE), axis=0)
     places = perfect_hash_nodes(g, index, "ngram")
@@ -113,11 +116,31 @@ def _add_ngrams(
         helper.make_node(
             "If",
             [some],
-            ["token", "ngram_rows"],
+            [total, "ngram_rows"],
             then_branch=_branch("unknown_words", inner, then, ngram_UNGX),
             else_branch=_branch("known_words", none, *otherwise),
         )
     )
+
+
+def _count_once(g: GraphBuilder, columns: int, hash_KBT: str, tokens_BT: str, total: str) -> None:
+    """Name `token` the sums `total` with the logarithm of how often each token comes in its text taken off its scores.
+
+    Tokens are told apart by the hash of their word, and by the number of their text in the upper half of 64 bits.
+    """
+    word_BT = g.node("Squeeze", g.node("Slice", hash_KBT, g.integers(0), g.integers(1)), g.integers(0))
+    texts = g.node("Squeeze", g.node("Shape", tokens_BT, start=0, end=1))
+    text_B = g.node("Range", g.constant(0, np.int64), texts, g.constant(1, np.int64))
+    upper_B1 = g.node("Unsqueeze", g.node("Mul", text_B, g.constant(2**32, np.int64)), g.integers(1))
+    key_BT = g.node("Add", g.node("Cast", word_BT, to=TensorProto.INT64), upper_B1)
+    key_N = g.node("Reshape", key_BT, g.integers(-1))
+    g.nodes.append(helper.make_node("Unique", [key_N], ["key", "", "key_of_token", "times"], sorted=0))
+    log_U = g.node("Log", g.node("Cast", "times", to=TensorProto.FLOAT))
+    log_N = g.node("Gather", log_U, "key_of_token")
+    log_BT11 = g.node("Unsqueeze", g.node("Reshape", log_N, g.node("Shape", tokens_BT)), g.integers(2, 3))
+    score_X = np.zeros(columns, np.float32)
+    score_X[-2] = 1
+    g.node("Sub", total, g.node("Mul", log_BT11, g.constant(score_X, np.float32)), name="token")
 
 
 def _branch(name: str, g: GraphBuilder, *outputs: str) -> onnx.GraphProto:

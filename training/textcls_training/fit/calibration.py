@@ -60,7 +60,7 @@ def _loss(logits_VRC: Float32, label_R: Int64, weight_V: Float64) -> Slopes:
         target_BC = np.full((len(label_B), classes), wrong)
         target_BC[np.arange(len(label_B)), label_B] = right
         found = _loss_of_block(logits_VRC[:, block].astype(np.float64), target_BC, weight_V)
-        value, slope_V, curvature_VV = value + found.value, slope_V + found.slope_V, curvature_VV + found.curvature_VV
+        value, slope_V, curvature_VV = value + found.value, slope_V + found.slope_P, curvature_VV + found.curvature_PP
     return Slopes(value, slope_V, curvature_VV)
 
 

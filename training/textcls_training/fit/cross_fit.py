@@ -52,17 +52,22 @@ def make_trainer(dataset: Dataset, classes: int, config: ResolvedConfig, stop: S
         from textcls_training.fit.compiled.trainer import CompiledTrainer
 
         return CompiledTrainer(dataset, classes, config, stop)
+    if config.impl == "one-vs-rest":
+        from textcls_training.fit.one_vs_rest.trainer import OneVsRestTrainer
+
+        return OneVsRestTrainer(dataset, classes, config, stop)
     trainer: AnyTrainer = torch_part("fit.trainer").Trainer(dataset, classes, config, stop)
     return trainer
 
 
 class ValidatedFit:
-    """A fit on the training rows of a split, validated after each epoch.
+    """A fit on the training rows of a split, validated after each epoch, or after the last one alone where no other can
+    be chosen, as of several labels.
 
     Attributes:
         trainer: the fit.
-        logits: of the validation rows [V, rows, C], after each whole epoch so far; after the last one alone where no
-            other can be chosen, as of several labels, or all would take more than `MOST_LOGITS` numbers.
+        logits: of the validation rows [V, rows, C], after each epoch that was validated; after the last of these alone
+            where all would take more than `MOST_LOGITS` numbers.
         parts: of the vectors of all rows after the last epoch; None unless labels are to be prototypes.
     """
 
@@ -75,7 +80,8 @@ class ValidatedFit:
         self._validation = validation_of([split.valid], config.goal)
         self._encoded = self.trainer.encode(split.valid.corpus)
         an_epoch = self.trainer.views * len(split.valid.labels) * classes
-        self._keeps_all = not split.valid.several and an_epoch * config.epochs <= MOST_LOGITS
+        self._keeps_all = an_epoch * config.epochs <= MOST_LOGITS
+        self._first_validated = config.epochs if split.valid.several else 1
 
     def run(
         self, name: str, callback: Callback = NOBODY, checkpoint: Checkpoint = NOWHERE, *, keep: bool = False
@@ -97,11 +103,14 @@ class ValidatedFit:
                 trainer.train_epoch(number, callback)
                 if trainer.stop.requested:
                     return
+                self._validated = number
+                trainer.stop.possible |= keep and len(self._validation) > 0
+                if number < self._first_validated:
+                    callback.epoch(number, None)
+                    continue
                 if not self._keeps_all:
                     self.logits.clear()
                 self.logits.append(trainer.predict(self._encoded))
-                self._validated = number
-                trainer.stop.possible |= keep and len(self._validation) > 0
                 callback.epoch(number, self._score())
         if trainer.config.head == "prototypes":
             self.parts = self._parts()

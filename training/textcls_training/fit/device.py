@@ -1,4 +1,4 @@
-"""Where a training runs: the compiled trainer on the CPU, the reference where PyTorch finds something better."""
+"""Where a training runs: compiled loops on the CPU, the reference where PyTorch finds something better."""
 
 from textcls_training.config.resolve import Trainers
 from textcls_training.config.settings import Device
@@ -11,7 +11,7 @@ def on_gpu(impl: Trainers, name: Device) -> bool:
     Raises:
         SurroundingsError: a GPU is asked for, and there is none.
     """
-    return impl != "compiled" and bool(torch_part("fit.device").on_gpu(name))
+    return impl == "reference" and bool(torch_part("fit.device").on_gpu(name))
 
 
 def device_type(name: Device) -> str:

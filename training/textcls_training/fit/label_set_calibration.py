@@ -28,6 +28,14 @@ PARTS = 5
 CHUNK = 4_000_000
 
 
+class Ensemble(NamedTuple):
+    """Weights of the views, summing to 1, and the line that makes log-odds of their sum, all labels together."""
+
+    weights: tuple[float, ...]
+    scale: float
+    shift: float
+
+
 class HeldOutDecisions(NamedTuple):
     """Calibrated probabilities [R, C], and which labels are assigned [R, C]."""
 
@@ -51,11 +59,11 @@ def fit(logits_VRC: Float32, target_RC: Float32, goal: Goal | None = None) -> La
         same = (1.0,) * classes
         least = 0.5 if goal is None else goal.promised
         return LabelSetCalibration((1 / views,) * views, same, (0.0,) * classes, (least,) * classes, fitted=False)
-    ensemble_weights, start = fit_ensemble(logits_VRC, target_RC)
-    found = _fitted(combine(ensemble_weights, logits_VRC), target_RC, start, goal)
+    ensemble = fit_ensemble(logits_VRC, target_RC)
+    found = _fitted(combine(ensemble.weights, logits_VRC), target_RC, ensemble, goal)
     scale, shift, thresholds = (tuple(each_C.tolist()) for each_C in found)
     there = () if goal is not None else tuple((target_RC >= 0.5).sum(0).tolist())
-    return LabelSetCalibration(ensemble_weights, scale, shift, thresholds, rows=there)
+    return LabelSetCalibration(ensemble.weights, scale, shift, thresholds, rows=there)
 
 
 class _Fitted(NamedTuple):
@@ -66,12 +74,12 @@ class _Fitted(NamedTuple):
     threshold_C: Float64
 
 
-def _fitted(logits_RC: Float32, target_RC: Float32, start: float, goal: Goal | None) -> _Fitted:
-    """Fit lines, and thresholds of the highest F1 or that reach a goal; `start` is the scale of all labels together."""
+def _fitted(logits_RC: Float32, target_RC: Float32, start: Ensemble, goal: Goal | None) -> _Fitted:
+    """Fit lines, drawn to that of all labels together, and thresholds of the highest F1 or that reach a goal."""
     scale, shift, own, shared = [], [], [], SharedThreshold()
     for part in _parts(logits_RC.shape[1], len(logits_RC)):
         logits_RK, target_RK = logits_RC[:, part].astype(np.float64), target_RC[:, part].astype(np.float64)
-        scale_K, shift_K = fit_lines(logits_RK, target_RK, start)
+        scale_K, shift_K = fit_lines(logits_RK, target_RK, start.scale, start.shift)
         probability_RK = sigmoid(logits_RK * scale_K + shift_K)
         shared.add(probability_RK, target_RK)
         scale.append(scale_K)
@@ -102,7 +110,7 @@ def assigned_by_others(
         probability_RC = fitted.probabilities(logits_RC)
         return HeldOutDecisions(probability_RC, np.asarray(probability_RC >= np.array(fitted.thresholds)))
     probability_RC, assigned_RC = np.zeros(logits_RC.shape), np.zeros(logits_RC.shape, np.bool_)
-    start = float(np.exp(np.log(fitted.scale).mean()))
+    start = Ensemble(fitted.ensemble_weights, float(np.exp(np.log(fitted.scale).mean())), float(np.mean(fitted.shift)))
     for part in range(PARTS):
         mine = np.arange(rows) % PARTS == part
         found = _fitted(logits_RC[~mine], target_RC[~mine], start, goal)
@@ -116,32 +124,39 @@ def _parts(classes: int, rows: int) -> list[slice]:
     return [slice(first, first + size) for first in range(0, classes, size)]
 
 
-def fit_ensemble(logits_VRC: Float32, target_RC: Float32) -> tuple[tuple[float, ...], float]:
-    """Return the ensemble weights of least cross-entropy, all labels together, as `calibration.fit` does, and the scale
-    of their sum; equal ones and 1 below `MIN_ROWS` rows.
+def fit_ensemble(logits_VRC: Float32, target_RC: Float32) -> Ensemble:
+    """Return the ensemble of least cross-entropy, all labels together, as `calibration.fit` does but for the shift;
+    equal weights, 1 and 0 below `MIN_ROWS` rows.
+
+    Biases of gradient steps begin at the log-odds of the labels, and hardly need the shift; margins of machines, where
+    -1 is a sure no, do.
     """
     views, rows, classes = logits_VRC.shape
     if rows < MIN_ROWS:
-        return (1 / views,) * views, 1.0
+        return Ensemble((1 / views,) * views, 1.0, 0.0)
     parts = _parts(classes, rows)
 
-    def loss(weight_V: Float64) -> Slopes:
-        value, slope_V, curvature_VV = 0.0, np.zeros(views), np.zeros((views, views))
+    def loss(place_P: Float64) -> Slopes:
+        value, slope_P, curvature_PP = 0.0, np.zeros(views + 1), np.zeros((views + 1, views + 1))
         for part in parts:
             exact_VRK, target_RK = logits_VRC[:, :, part].astype(np.float64), target_RC[:, part]
-            logits_RK = (weight_V[:, None, None] * exact_VRK).sum(0)
+            exact_PRK = np.concatenate([exact_VRK, np.ones_like(exact_VRK[:1])])
+            logits_RK = (place_P[:, None, None] * exact_PRK).sum(0)
             probability_RK = sigmoid(logits_RK)
             value += float((np.logaddexp(0, logits_RK) - target_RK * logits_RK).sum())
-            slope_V += (exact_VRK * (probability_RK - target_RK)).sum((1, 2))
-            curvature_VV += products(exact_VRK, probability_RK * (1 - probability_RK))
-        return Slopes(value, slope_V, curvature_VV)
+            slope_P += (exact_PRK * (probability_RK - target_RK)).sum((1, 2))
+            curvature_PP += products(exact_PRK, probability_RK * (1 - probability_RK))
+        return Slopes(value, slope_P, curvature_PP)
 
-    weight_V = fit_weights(loss, views)
-    return tuple((weight_V / weight_V.sum()).tolist()), float(weight_V.sum())
+    found_P = fit_weights(loss, views, shifted=True)
+    weight_V = found_P[:views]
+    return Ensemble(tuple((weight_V / weight_V.sum()).tolist()), float(weight_V.sum()), float(found_P[views]))
 
 
-def fit_lines(logits_RK: Float64, target_RK: Float64, start: float) -> tuple[Float64, Float64]:
-    """Return scale and shift [K] of each label, of least cross-entropy, drawn to `start` and 0.
+def fit_lines(
+    logits_RK: Float64, target_RK: Float64, start: float, start_shift: float = 0.0
+) -> tuple[Float64, Float64]:
+    """Return scale and shift [K] of each label, of least cross-entropy, drawn to `start` and `start_shift`.
 
     Newton's method for all labels at once; the log of the scale is what moves, so it stays above 0.
 
@@ -149,10 +164,11 @@ def fit_lines(logits_RK: Float64, target_RK: Float64, start: float) -> tuple[Flo
         logits_RK: combined logits.
         target_RK: how probable each label is.
         start: the scale of all labels together.
+        start_shift: likewise their shift.
     """
     log_start = np.log(start)
-    log_scale_K, shift_K = np.full(logits_RK.shape[1], log_start), np.zeros(logits_RK.shape[1])
-    loss = _line_loss(logits_RK, target_RK, log_start)
+    log_scale_K, shift_K = np.full(logits_RK.shape[1], log_start), np.full(logits_RK.shape[1], start_shift)
+    loss = _line_loss(logits_RK, target_RK, log_start, start_shift)
     value_K = loss(log_scale_K, shift_K)
     for _ in range(NEWTON_STEPS):
         scale_K = np.exp(log_scale_K)
@@ -188,11 +204,11 @@ def fit_lines(logits_RK: Float64, target_RK: Float64, start: float) -> tuple[Flo
 
 
 def _line_loss(
-    logits_RK: Float64, target_RK: Float64, log_start: float
+    logits_RK: Float64, target_RK: Float64, log_start: float, start_shift: float
 ) -> Callable[[Float64, Float64], NDArray[np.float64]]:
     def loss(log_scale_K: Float64, shift_K: Float64) -> Float64:
         odds_RK = logits_RK * np.exp(log_scale_K) + shift_K
-        pull_K = PULL / 2 * ((log_scale_K - log_start) ** 2 + shift_K**2)
+        pull_K = PULL / 2 * ((log_scale_K - log_start) ** 2 + (shift_K - start_shift) ** 2)
         return np.asarray((np.logaddexp(0, odds_RK) - target_RK * odds_RK).sum(0) + pull_K)
 
     return loss

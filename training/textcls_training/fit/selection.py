@@ -58,8 +58,10 @@ def select(validation: Validation, by_epoch: Sequence[Float32], epochs: int | No
 
 
 def better(one: SelectionResult, other: SelectionResult) -> bool:
-    """Whether `one` answers the validation rows better: with a lower cross-entropy, by more than a standard error."""
-    gain_R = _losses(other) - _losses(one)
+    """Whether `one` answers its validation rows better, which are the first ones of the `other`: with a lower
+    cross-entropy, by more than a standard error.
+    """
+    gain_R = _losses(other)[: len(one.validation)] - _losses(one)
     return len(gain_R) > 1 and bool(gain_R.mean() > gain_R.std(ddof=1) / math.sqrt(len(gain_R)))
 
 

@@ -19,9 +19,9 @@ from textcls_training.torch_parts import torch_part
 def reproducible(seed: int, impl: Trainers = "reference", labels: int = 0) -> Iterator[None]:
     """One thread of PyTorch and its seeded generators inside; everything as before outside.
 
-    The compiled trainer has no threads of its own, draws from NumPy's generators, and leaves PyTorch alone.
+    The other trainers have no threads of PyTorch, draw from NumPy's generators, and leave PyTorch alone.
     """
-    with _one_thread_of_blas(labels) if impl == "compiled" else torch_part("fit.threads").one_thread(seed):
+    with torch_part("fit.threads").one_thread(seed) if impl == "reference" else _one_thread_of_blas(labels):
         yield
 
 

@@ -6,7 +6,7 @@ w H w + diag(w s); of the second term only what is positive is kept, as in Gauss
 (compare Lin, Lin and Weng 2007, "A note on Platt's probabilistic outputs", section 4). Views are drawn together by the
 weight of one row.
 
-Shapes: V views, F of them free to move, R rows, C labels.
+Shapes: V views, P what moves: views, and a shift if there is one; F of it free to move, R rows, C labels.
 """
 
 from collections.abc import Callable
@@ -21,37 +21,39 @@ _STEPS, _HALVINGS, _GAIN = 50, 20, 1e-10
 
 
 class Slopes(NamedTuple):
-    """A loss at some weights: its value, its slope [V] and its curvature [V, V] there."""
+    """A loss at some weights: its value, its slope [P] and its curvature [P, P] there."""
 
     value: float
-    slope_V: Float64
-    curvature_VV: Float64
+    slope_P: Float64
+    curvature_PP: Float64
 
 
-def fit_weights(loss: Callable[[Float64], Slopes], views: int) -> Float64:
+def fit_weights(loss: Callable[[Float64], Slopes], views: int, *, shifted: bool = False) -> Float64:
     """Return the weights [V] of least loss, whose logarithms lie in `LOG_RANGE`.
 
     Args:
         loss: summed over rows, and its derivatives, at given weights.
         views: how many there are; they start alike, summing to 1.
+        shifted: whether the loss has one number more, of either sign, that starts at 0 and is returned last.
     """
-    log_weight_V = np.full(views, -np.log(views))
-    now = _by_logarithm(loss, log_weight_V)
+    place_P = np.append(np.full(views, -np.log(views)), np.zeros(int(shifted)))
+    now = _by_logarithm(loss, place_P, views)
     for _ in range(_STEPS):
-        step_V = _step(log_weight_V, now)
+        step_P = _step(place_P, now, views)
         for _ in range(_HALVINGS):
-            next_V = np.clip(log_weight_V - step_V, *LOG_RANGE)
-            then = _by_logarithm(loss, next_V)
+            next_P = place_P - step_P
+            next_P[:views] = np.clip(next_P[:views], *LOG_RANGE)
+            then = _by_logarithm(loss, next_P, views)
             if then.value <= now.value:
                 break
-            step_V = step_V / 2
+            step_P = step_P / 2
         else:
             break
         gain = now.value - then.value
-        log_weight_V, now = next_V, then
+        place_P, now = next_P, then
         if gain <= _GAIN * max(1.0, abs(now.value)):
             break
-    return np.asarray(np.exp(log_weight_V))
+    return np.append(np.exp(place_P[:views]), place_P[views:])
 
 
 def products(one_VRC: Float64, weight_RC: Float64) -> Float64:
@@ -60,25 +62,28 @@ def products(one_VRC: Float64, weight_RC: Float64) -> Float64:
     return np.array([[float((one_RC * other_RC).sum()) for other_RC in one_VRC] for one_RC in weighted_VRC])
 
 
-def _by_logarithm(loss: Callable[[Float64], Slopes], log_weight_V: Float64) -> Slopes:
+def _by_logarithm(loss: Callable[[Float64], Slopes], place_P: Float64, views: int) -> Slopes:
     """Return the loss with its pull, and its slope and (positive) curvature by the logarithms of the weights."""
-    weight_V = np.exp(log_weight_V)
-    value, slope_V, curvature_VV = loss(weight_V)
-    apart_V = log_weight_V - log_weight_V.mean()
-    slope_V = weight_V * slope_V
-    curvature_VV = np.outer(weight_V, weight_V) * curvature_VV + np.diag(np.maximum(slope_V, 0))
-    pull_VV = 2 * (np.eye(len(weight_V)) - 1 / len(weight_V))
-    return Slopes(value + float((apart_V**2).sum()), slope_V + 2 * apart_V, curvature_VV + pull_VV)
+    weight_V, shift = np.exp(place_P[:views]), place_P[views:]
+    value, slope_P, curvature_PP = loss(np.append(weight_V, shift))
+    factor_P = np.append(weight_V, np.ones_like(shift))
+    apart_P = np.append(place_P[:views] - place_P[:views].mean(), np.zeros_like(shift))
+    slope_P = factor_P * slope_P
+    curvature_PP = np.outer(factor_P, factor_P) * curvature_PP
+    curvature_PP[:views, :views] += np.diag(np.maximum(slope_P[:views], 0))
+    curvature_PP[:views, :views] += 2 * (np.eye(views) - 1 / views)
+    return Slopes(value + float((apart_P**2).sum()), slope_P + 2 * apart_P, curvature_PP)
 
 
-def _step(log_weight_V: Float64, now: Slopes) -> Float64:
-    """Return Newton's step of the weights that are not held by a bound."""
+def _step(place_P: Float64, now: Slopes, views: int) -> Float64:
+    """Return Newton's step of what is not held by a bound."""
     low, high = LOG_RANGE
-    held_V = ((log_weight_V <= low) & (now.slope_V > 0)) | ((log_weight_V >= high) & (now.slope_V < 0))
-    free_F = np.flatnonzero(~held_V)
-    curvature_FF = now.curvature_VV[np.ix_(free_F, free_F)]
+    held_P = ((place_P <= low) & (now.slope_P > 0)) | ((place_P >= high) & (now.slope_P < 0))
+    held_P[views:] = False
+    free_F = np.flatnonzero(~held_P)
+    curvature_FF = now.curvature_PP[np.ix_(free_F, free_F)]
     # Views that say nothing have no curvature, and no slope either.
     curvature_FF = curvature_FF + 1e-9 * np.eye(len(free_F))
-    step_V = np.zeros(len(log_weight_V))
-    step_V[free_F] = np.linalg.solve(curvature_FF, now.slope_V[free_F])
-    return step_V
+    step_P = np.zeros(len(place_P))
+    step_P[free_F] = np.linalg.solve(curvature_FF, now.slope_P[free_F])
+    return step_P

@@ -117,11 +117,14 @@ class TrainedModel:
         types: the distinct tokens of the training texts.
         views: words, vectors and pieces, of which the last two may be missing; by bits one.
         ensemble_weights: one a view, at least 0, summing to 1.
+        distinct: whether each distinct token of a text counts once: one that comes c times has the weight 1/c each
+            time, before attention is normalised.
     """
 
     types: list[str]
     views: Sequence[View]
     ensemble_weights: tuple[float, ...]
+    distinct: bool = False
 
     @property
     def classifiers(self) -> list[Classifier]:

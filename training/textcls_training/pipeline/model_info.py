@@ -35,7 +35,7 @@ def model_info(
         labels=tuple(names),
         bias=empty_text_logits(model) if linear else (0.0,) * len(names),
         temperature=selected.calibration.temperature,
-        **_task(selected.calibration),
+        **_task(selected.calibration, distinct=model.distinct),
         max_tokens=config.max_tokens,
         features=config.features,
         model=asdict(config.model),
@@ -66,13 +66,13 @@ def model_info(
     )
 
 
-def _task(calibration: AnyCalibration) -> dict[str, Any]:
+def _task(calibration: AnyCalibration, *, distinct: bool) -> dict[str, Any]:
     """Return what the file says of its task, where a text may have several labels; nothing where it has one."""
     if not isinstance(calibration, LabelSetCalibration):
         return {}
     return {
         "task": "multi-label",
-        "format_version": 2,
+        "format_version": 3 if distinct else 2,
         "scale": calibration.scale,
         "shift": calibration.shift,
         "thresholds": calibration.thresholds,

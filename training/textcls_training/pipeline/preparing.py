@@ -11,7 +11,15 @@ from textcls._util.spill import Spill
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation import metrics
 from textcls_training.config.memory import spill_of
-from textcls_training.config.resolve import ResolvedConfig, chosen_impl, resolve
+from textcls_training.config.resolve import (
+    MOST_MACHINE_TOKENS,
+    MOST_MACHINES,
+    ResolvedConfig,
+    chosen_impl,
+    no_machines,
+    one_vs_rest,
+    resolve,
+)
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.arrays import Int64
 from textcls_training.data.corpus import MOST_TYPES, Corpus
@@ -77,6 +85,7 @@ class Prepared(NamedTuple):
         splits: the train-valid splits.
         part: which of these holds out each row.
         resolved: how it is trained.
+        machines: how machines of one label against the rest are; None where they are not tried.
     """
 
     names: Sequence[str]
@@ -84,10 +93,11 @@ class Prepared(NamedTuple):
     splits: Sequence[Split]
     part: Int64
     resolved: ResolvedConfig
+    machines: ResolvedConfig | None = None
 
 
-def prepare(task: Task) -> Prepared:
-    """Count, split and resolve."""
+def prepare(task: Task, *, keeps_fits: bool = False) -> Prepared:
+    """Count, split and resolve; machines are not tried where a state keeps what fits have learned."""
     given, config, learned = task.given, task.config, task.learned
     if given.label_sets is not None:
         metrics.require()
@@ -100,31 +110,56 @@ def prepare(task: Task) -> Prepared:
         check_support_rows(given.labels)
     spill = spill_of(config.max_memory, task.output)
     if learned is None:
-        dataset, splits, part = _datasets(given, task.valid, names, config.max_tokens, spill)
+        dataset = Dataset.of(given, names, config.max_tokens, spill)
+        if not len(dataset.corpus.token):
+            raise InputError("No training text contains a word or symbol; is this the right text column?")
+        machines = not keeps_fits and _machines_suit(task, dataset, names)
+        splits, part = _splits(dataset, task.valid, names, config.max_tokens, spill, every=machines)
     else:
         dataset, splits, part = learned.datasets(task.valid, spill)
+        machines = False
     _tell_of_rare_tokens(dataset.corpus, task.callback)
     resolved = _resolved(config, given, dataset, names)
-    return Prepared(names, dataset, splits, part, resolved if learned is None else learned.resolved(resolved, dataset))
+    if learned is not None:
+        resolved = learned.resolved(resolved, dataset)
+    of_machines = one_vs_rest(resolved, config, len(names)) if machines else None
+    return Prepared(names, dataset, splits, part, resolved, of_machines)
 
 
-def _datasets(
-    given: LabelledTexts, valid: LabelledTexts | None, names: Sequence[str], max_tokens: int, spill: Spill
-) -> tuple[Dataset, list[Split], Int64]:
-    """Return all training rows; the train-valid splits: one with `valid`, or else parts of the training rows; and which
-    split holds out each row.
+def _machines_suit(task: Task, dataset: Dataset, names: Sequence[str]) -> bool:
+    """Return whether machines of one label against the rest are to be tried.
+
+    Raises:
+        ConfigError: they are asked for, and cannot be had.
     """
-    validation = None if valid is None else Dataset.of(valid, names, max_tokens, spill)
-    dataset = Dataset.of(given, names, max_tokens, spill)
-    if not len(dataset.corpus.token):
-        raise InputError("No training text contains a word or symbol; is this the right text column?")
-    part = np.full(len(given.texts), NO_PART)
-    if validation is not None:
-        return dataset, [Split(dataset, validation)], part
-    masks = list(masks_of(dataset.corpus.hash, dataset.labels))
+    config = task.config
+    why = no_machines(config)
+    if not dataset.several:
+        why = "one label a text"
+    elif len(names) > MOST_MACHINES or len(dataset.corpus.token) > MOST_MACHINE_TOKENS:
+        why = f"more than {MOST_MACHINES} labels or {MOST_MACHINE_TOKENS:,} tokens"
+    elif task.unlabelled is not None:
+        why = "unlabelled texts"
+    elif dataset.rationale is not None:
+        why = "rationales"
+    if why is not None and config.impl == "one-vs-rest":
+        raise ConfigError(f"impl one-vs-rest cannot be combined with {why}; leave one of the two out.")
+    return why is None
+
+
+def _splits(
+    dataset: Dataset, valid: LabelledTexts | None, names: Sequence[str], max_tokens: int, spill: Spill, *, every: bool
+) -> tuple[list[Split], Int64]:
+    """Return the train-valid splits, and which of them holds out each row: one with `valid`, or else parts of the
+    training rows, `every` one of them in turn or as their number says.
+    """
+    part = np.full(len(dataset.labels), NO_PART)
+    if valid is not None:
+        return [Split(dataset, Dataset.of(valid, names, max_tokens, spill))], part
+    masks = list(masks_of(dataset.corpus.hash, dataset.labels, few=every or None))
     for i, mask in enumerate(masks):
         part[mask] = i
-    return dataset, [dataset.split(mask) for mask in masks], part
+    return [dataset.split(mask) for mask in masks], part
 
 
 def _tell_of_rare_tokens(corpus: Corpus, callback: Callback) -> None:

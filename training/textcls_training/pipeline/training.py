@@ -31,6 +31,7 @@ from textcls_training.models.calibration import PrototypeCalibration
 from textcls_training.models.ensemble import TrainedModel
 from textcls_training.models.vectors_report import VectorsReport
 from textcls_training.pipeline.continuing import Continuation, keep
+from textcls_training.pipeline.either_way import fit_either_way
 from textcls_training.pipeline.held_out_summary import held_out_summary
 from textcls_training.pipeline.model_info import model_info
 from textcls_training.pipeline.preparing import Prepared, Task, prepare
@@ -149,7 +150,7 @@ def _continued(task: Task, state: Path | None, from_state: Path) -> Task:
 def _run(task: Task, state: Path | None, opened_files: ExitStack) -> TrainingRun:
     clock = Clock()
     distillation = _distillation(task.config, task.unlabelled, task.given)
-    prepared = prepare(task)
+    prepared = prepare(task, keeps_fits=state is not None and task.keeps_fits)
     folder = None
     if state is not None:
         _check_keepable(prepared.resolved)
@@ -178,8 +179,13 @@ def _run(task: Task, state: Path | None, opened_files: ExitStack) -> TrainingRun
 
 def _fitted(task: Task, prepared: Prepared, checkpoints: Checkpoints) -> Fitted:
     """Cross-fit the model of the labelled rows."""
-    names, dataset, splits, _, resolved = prepared
+    names, dataset, splits, _, resolved, machines = prepared
     with reproducible(resolved.seed, resolved.impl, len(names)):
+        if machines is not None:
+            gradient = None if task.config.impl == "one-vs-rest" else resolved
+            return fit_either_way(
+                dataset, splits, len(names), machines, gradient, task.callback, task.stop, checkpoints
+            )
         selected, model = cross_fit(dataset, splits, len(names), resolved, task.callback, task.stop, checkpoints)
     vectors = resolved.vectors if model.vector_view is not None else None
     resolved, whole = replace(resolved, vectors=vectors, vectors_on_trial=False), not selected.interrupted

@@ -83,15 +83,13 @@ class Learner:
             known = row_of_type > 0
             rows = row_of_type[known], starts(known.astype(np.int64))
             return Encoded(corpus, Texts(corpus.token, corpus.start, *rows, _NOTHING))
-        found = self.space.encode(corpus)
-        rows = found.type_rows.row, found.type_rows.start
-        return Encoded(corpus, Texts(corpus.token, corpus.start, *rows, found.bigram_row))
+        return Encoded(corpus, encode(self.space, corpus))
 
     def scratch(self, encoded: Encoded, batch_size: int) -> Scratch:
         """Return room for training on these texts in batches of so many; for prediction, none at a time."""
         seeds, width = self.weights.seed_SD.shape
         longest = int(encoded.corpus.lengths().max(initial=1))
-        uses_N = np.sort(_uses(encoded.texts))[::-1]
+        uses_N = np.sort(uses_of(encoded.texts))[::-1]
         rows = min(int(uses_N[:batch_size].sum()), len(self.table.sum_V)) + 1
         return Scratch(
             np.empty(uses_N.max(initial=0), np.int32),
@@ -183,7 +181,13 @@ class Learner:
         return HashedView(self.space, self.table.row_VD, classifier)
 
 
-def _uses(texts: Texts) -> Int64:
+def encode(space: FeatureSpace, corpus: Corpus) -> Texts:
+    """Look up the rows of texts."""
+    found = space.encode(corpus)
+    return Texts(corpus.token, corpus.start, found.type_rows.row, found.type_rows.start, found.bigram_row)
+
+
+def uses_of(texts: Texts) -> Int64:
     """Return how many rows the tokens of each text use [N]."""
     pairs = 2 if len(texts.bigram_row) else 0
     return sums_of_texts(texts.token, texts.start, np.diff(texts.row_start) + pairs)

@@ -190,7 +190,7 @@ def _queries(weights: Dense, query_SD: Float32, forget_SD: Float32, candidate_SD
 @compiled
 def _read(texts: Texts, i: int, table: Table, scratch: Scratch) -> int:
     """List the rows of a text, write its token vectors and squared feature norms; return how many tokens it has."""
-    length = _list_rows(texts, i, scratch.row_U, scratch.use_T)
+    length = list_rows(texts, i, scratch.row_U, scratch.use_T)
     row_U, use_T, x_TD, squared_norm_T = scratch.row_U, scratch.use_T, scratch.x_TD, scratch.squared_norm_T
     row_VD, weight_V = table.row_VD, table.weight_V
     width = row_VD.shape[1]
@@ -209,7 +209,7 @@ def _read(texts: Texts, i: int, table: Table, scratch: Scratch) -> int:
 
 
 @compiled
-def _list_rows(texts: Texts, i: int, row_U: Int32, use_T: Int64) -> int:
+def list_rows(texts: Texts, i: int, row_U: Int32, use_T: Int64) -> int:
     """Write the rows that the tokens of a text use, and where those of each token begin; return how many tokens."""
     token, row, row_start, bigram_row = texts.token, texts.row, texts.row_start, texts.bigram_row
     begin, end = int(texts.start[i]), int(texts.start[i + 1])

@@ -1,0 +1,8 @@
+"""The one-vs-rest trainer: of each label a linear support vector machine, by dual coordinate descent.
+
+It is for texts with several labels. Its features are those of the hashed views, TF-IDF of words, pairs of words and
+character n-grams; each distinct token of a text counts once, however often it comes. A label's machine is the one of
+least squared hinge loss, which has one answer whatever the seed, and ranks labels of few rows better than gradient
+steps do; where rows are many and short, these are ahead (training/README.md). `features` makes rows of numbers of
+texts, `solver` has the loops, `trainer` is the fit.
+"""

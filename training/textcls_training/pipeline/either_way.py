@@ -1,0 +1,77 @@
+"""For texts with several labels: machines of one label against the rest, or the model of gradient steps, whichever
+answers held-out rows better.
+
+Machines rank labels of few rows better, and those of long texts; where rows are many and short, gradient steps are
+ahead (training/README.md). Machines train in a fraction of the time, so all rows are held out in turn, which is what
+thresholds of rare labels need; gradient steps are tried on the first split alone, unless rows are few, and are kept if
+its rows prefer them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from textcls_training.config.resolve import FEW_ROWS, ResolvedConfig
+from textcls_training.data.dataset import Dataset, Split
+from textcls_training.distillation.distil import Fitted
+from textcls_training.fit.callbacks import Callback
+from textcls_training.fit.cross_fit import cross_fit, fit
+from textcls_training.fit.interrupt import Stop
+from textcls_training.fit.selection import better
+from textcls_training.state.checkpoints import Checkpoints
+
+
+def fit_either_way(
+    dataset: Dataset,
+    splits: Sequence[Split],
+    classes: int,
+    machines: ResolvedConfig,
+    gradient: ResolvedConfig | None,
+    callback: Callback,
+    stop: Stop,
+    checkpoints: Checkpoints,
+) -> Fitted:
+    """Cross-fit machines, and the model of gradient steps; return what held-out rows prefer.
+
+    Args:
+        dataset: all rows.
+        splits: the train-valid splits.
+        classes: how many labels there are.
+        machines: how machines are trained.
+        gradient: how gradient steps are taken; None if only machines are wanted.
+        callback: told of progress.
+        stop: by which somebody may end the training; once there are machines, these are kept.
+        checkpoints: where fits keep their states.
+    """
+    within = checkpoints.within("one-vs-rest")
+    selected, model = cross_fit(dataset, splits, classes, machines, callback, stop, within)
+    if selected.interrupted:
+        return Fitted(selected, model, splits[0].train, machines, 1)
+    kept = Fitted(selected, model, dataset, machines, len(splits))
+    if gradient is None or not len(selected.validation):
+        return kept
+    stop.possible = True
+    other = _by_gradient(kept, splits, classes, gradient, callback, stop, checkpoints)
+    return kept if other is None or stop.requested else other
+
+
+def _by_gradient(
+    kept: Fitted,
+    splits: Sequence[Split],
+    classes: int,
+    gradient: ResolvedConfig,
+    callback: Callback,
+    stop: Stop,
+    checkpoints: Checkpoints,
+) -> Fitted | None:
+    """Return the model of gradient steps, None if held-out rows do not prefer it, or somebody has asked for a stop."""
+    dataset, first = kept.learned, splits[:1]
+    if len(dataset.labels) < FEW_ROWS:
+        selected, model = cross_fit(dataset, splits, classes, gradient, callback, stop, checkpoints)
+        other = Fitted(selected, model, dataset, gradient, len(splits))
+        return other if not stop.requested and better(selected, kept.selected) else None
+    alone = replace(gradient, refit=False)
+    selected, _ = cross_fit(dataset, first, classes, alone, callback, stop, checkpoints)
+    if stop.requested or not better(selected, kept.selected):
+        return None
+    trainer = fit(dataset, classes, gradient, selected.epochs, callback, stop, checkpoints.of("all rows"))
+    return Fitted(selected, trainer.trained_model(selected.calibration.ensemble_weights), dataset, gradient, 1)
