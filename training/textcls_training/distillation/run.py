@@ -7,14 +7,14 @@ from typing import Any, Final
 import numpy as np
 
 from textcls.errors import ConfigError, InputError
-from textcls_training.config.resolve import ResolvedConfig, resolve
+from textcls_training.config.resolve import ResolvedConfig, Trainers, one_vs_rest, resolve
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.arrays import Float32, Int64
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
 from textcls_training.data.label_matrix import end_to_end
 from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.data.split import hashes_of, masks_of
+from textcls_training.data.split import hashes_of
 from textcls_training.data.unlabelled import UnlabelledTexts
 from textcls_training.distillation import distil
 from textcls_training.distillation.distil import Candidate, Fitted, Fold, Pool
@@ -89,6 +89,7 @@ class Distillation:
         given: LabelledTexts,
         valid: LabelledTexts | None,
         dataset: Dataset,
+        part: Int64,
         alone: Fitted,
         callback: Callback,
         stop: Stop,
@@ -100,6 +101,7 @@ class Distillation:
             given: the labelled texts.
             valid: validation rows that were given as such.
             dataset: the labelled texts as training counts them.
+            part: the number of the split that holds out each of them.
             alone: the model of the labelled texts alone.
             callback: told of progress.
             stop: by which somebody may end it; what is kept is then `alone`.
@@ -110,7 +112,7 @@ class Distillation:
             SurroundingsError: the cache of sentence vectors cannot be written.
         """
         texts = [*given.texts, *(valid.texts if valid else ()), *self._unlabelled.texts]
-        pool, hashes = self._pool(texts, given, valid, dataset, alone)
+        pool, hashes = self._pool(texts, given, valid, dataset, part, alone)
         teacher = self._teacher(texts, pool, hashes, alone.config, callback, stop, checkpoints)
         answers = None if stop.requested else distil.ask(teacher, pool, callback, stop)
         if answers is None:
@@ -153,7 +155,13 @@ class Distillation:
             yield STUDENT, self._resolved(given, pool, alone, vectors)
 
     def _pool(
-        self, texts: list[str], given: LabelledTexts, valid: LabelledTexts | None, dataset: Dataset, alone: Fitted
+        self,
+        texts: list[str],
+        given: LabelledTexts,
+        valid: LabelledTexts | None,
+        dataset: Dataset,
+        part: Int64,
+        alone: Fitted,
     ) -> tuple[Pool, Int64]:
         """Return all texts as the pool, and their hashes."""
         hashes = hashes_of(texts)
@@ -162,8 +170,7 @@ class Distillation:
         # Their types have other numbers among those of all texts.
         known = dataset._replace(corpus=corpus.select(np.arange(with_valid)))
         if valid is None:
-            masks = masks_of(hashes[:rows], dataset.labels)
-            folds = [Fold(labelled[~mask], labelled[mask]) for mask in masks]
+            folds = [Fold(labelled[part != i], labelled[part == i]) for i in range(alone.folds)]
         else:
             known = _with_targets_of(known, Dataset.of(valid, names, alone.config.max_tokens))
             folds = [Fold(labelled, np.arange(rows, with_valid))]
@@ -215,7 +222,9 @@ class Distillation:
             config = replace(config, ngrams=alone.config.features.ngram_sizes)
         texts = [*given.texts, *self._unlabelled.texts]
         tokens = int(pool.corpus.lengths()[np.concatenate([pool.labelled, pool.unlabelled])].sum())
-        impl, label_rows = alone.config.impl, None
+        machines = alone.config.impl == "one-vs-rest"
+        impl: Trainers = "compiled" if machines else alone.config.impl
+        label_rows = None
         if pool.known.several:
             # As if the unlabelled texts had each label as often.
             of_labelled = np.median(pool.known.select(pool.labelled).label_mass(pool.classes))
@@ -231,7 +240,7 @@ class Distillation:
             impl=impl,
             on_gpu=on_gpu(impl, config.device),
         )
-        return replace(found, refit=True)
+        return one_vs_rest(found, config, pool.classes) if machines else replace(found, refit=True)
 
     def _metadata(self, report: DistillationReport) -> dict[str, Any]:
         """Return what the file says of the unlabelled texts it has learned from."""

@@ -138,8 +138,8 @@ def _machines_suit(task: Task, dataset: Dataset, names: Sequence[str]) -> bool:
         why = "one label a text"
     elif len(names) > MOST_MACHINES or len(dataset.corpus.token) > MOST_MACHINE_TOKENS:
         why = f"more than {MOST_MACHINES} labels or {MOST_MACHINE_TOKENS:,} tokens"
-    elif task.unlabelled is not None:
-        why = "unlabelled texts"
+    elif config.tune_teacher:
+        why = "tune_teacher"  # which would be tuned as often as rows are held out
     elif dataset.rationale is not None:
         why = "rationales"
     if why is not None and config.impl == "one-vs-rest":

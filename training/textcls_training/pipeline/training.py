@@ -164,8 +164,8 @@ def _run(task: Task, state: Path | None, opened_files: ExitStack) -> TrainingRun
     clock.lap("training")
     outcome, whole = DistillationOutcome(fitted, None), not fitted.selected.interrupted
     if distillation is not None and whole:
-        dataset, stop = prepared.dataset, task.stop
-        outcome = distillation.run(task.given, task.valid, dataset, fitted, task.callback, stop, checkpoints)
+        dataset, part, stop = prepared.dataset, prepared.part, task.stop
+        outcome = distillation.run(task.given, task.valid, dataset, part, fitted, task.callback, stop, checkpoints)
         clock.lap("distilling")
     outcome = _with_head(outcome, task.config, len(prepared.names))
     report, tables = _saved(task, prepared.names, outcome, len(fitted.learned.labels))
