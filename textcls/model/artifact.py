@@ -58,6 +58,7 @@ LABELS_WRITTEN: Final = "labels_written"
 CLUSTERS: Final = "clusters"
 LABEL_NAMES: Final = "label_names"
 HELD_OUT: Final = "held_out"
+TRAINER: Final = "trainer"
 INPUT: Final = "text"
 OUTPUTS: Final = ("probabilities", "logits", "tokens", "attention", "contributions", "known")
 ROW_OUTPUTS: Final = ("rows", "ngram_rows", "weights")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 
+from tests.command_line import succeed
 from tests.training.helpers import dataset_of
 from textcls import Classifier
 from textcls.errors import ConfigError
@@ -161,8 +162,9 @@ def test_held_out_rows_choose_between_machines_and_gradient_steps(
     path = tmp_path / "model.onnx"
     trained = run(rows(120), path, TrainConfig(ngrams=(3,)))
     assert Classifier.load(path).info.format_version == version
-    of_gradients = not trained.model.distinct
-    assert of_gradients == prefers
+    assert trained.model.distinct != prefers
+    assert trained.report.trainer == ("compiled" if prefers else "one-vs-rest")
+    assert ("one linear machine per label" in succeed("inspect", path)) != prefers
     assert len(trained.selected.validation) == 120
 
 

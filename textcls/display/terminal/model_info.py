@@ -10,7 +10,7 @@ from rich.text import Text
 from textcls.display.text import named, one_line, percent, plural
 from textcls.errors import ArtifactError
 from textcls.evaluation.label_thresholds import resting_sentence, threshold_rows
-from textcls.model.artifact import CLUSTERS, LABEL_NAMES, ModelInfo
+from textcls.model.artifact import CLUSTERS, LABEL_NAMES, TRAINER, ModelInfo
 from textcls.model.prototypes import Prototypes
 
 # Of more labels the first ones are shown.
@@ -66,6 +66,7 @@ def _read_facts(path: Path, info: ModelInfo) -> list[tuple[str, str]]:
         (
             "trained on",
             f"{plural(training['rows'], 'row')}, {plural(training['epochs'], 'epoch')}"
+            f"{', one linear machine per label' if training.get(TRAINER) == 'one-vs-rest' else ''}"
             f"{', interrupted' if training.get('interrupted') else ''}",
         ),
         *([("went on from", _earlier(training["continued"]))] if training.get("continued") else []),

@@ -22,7 +22,8 @@ def summarise(console: Console, report: TrainReport, output: Path) -> None:
     """Print what training found out, and the next command."""
     held = report.held_out
     counts = ((report.rows, "row"), (len(held.labels), "label"), (report.epochs, "epoch"))
-    console.print(f"Trained on {', '.join(plural(*count) for count in counts)}.")
+    machines = " One linear support vector machine per label." if report.trainer == "one-vs-rest" else ""
+    console.print(f"Trained on {', '.join(plural(*count) for count in counts)}.{machines}")
     if report.distillation is not None:
         _distilled(console, report.distillation)
     if held.rows:

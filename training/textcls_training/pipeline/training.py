@@ -236,6 +236,7 @@ def _saved(task: Task, names: Sequence[str], outcome: DistillationOutcome, rows:
         vectors=vectors,
         seconds={},
         distillation=outcome.report,
+        trainer=config.impl,
     )
     return report, tables
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from textcls.evaluation import label_set_metrics, metrics
 from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.evaluation.metrics import ClassificationReport
+from textcls_training.config.resolve import Trainers
 from textcls_training.data.arrays import Float32
 from textcls_training.distillation.report import DistillationReport
 from textcls_training.fit.calibration import MIN_ROWS
@@ -81,6 +82,7 @@ class TrainReport:
         distillation: what unlabelled texts have brought; None without any.
         threshold_rows: how many held-out rows have chosen the threshold of each label; None where these reach a target,
             and where there are none.
+        trainer: who trained: compiled loops of gradient steps, machines of one label each, or the reference.
     """
 
     rows: int
@@ -100,6 +102,7 @@ class TrainReport:
     seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
     distillation: DistillationReport | None = None
     threshold_rows: Mapping[str, int] | None = None
+    trainer: Trainers = "compiled"
 
     @classmethod
     def of(
@@ -114,6 +117,7 @@ class TrainReport:
         seconds: Mapping[str, float],
         vectors: VectorsReport | None = None,
         distillation: DistillationReport | None = None,
+        trainer: Trainers = "compiled",
     ) -> "TrainReport":
         """Gather what is told of a model. Arguments as the attributes."""
         calibration, of_thresholds = selected.calibration, None
@@ -138,6 +142,7 @@ class TrainReport:
             seconds=seconds,
             distillation=distillation,
             threshold_rows=of_thresholds,
+            trainer=trainer,
         )
 
     def to_json(self) -> dict[str, Any]:

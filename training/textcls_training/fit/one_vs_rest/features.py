@@ -8,7 +8,7 @@ as in `norm` attention, a feature of weight w that tokens t own has the value
 Shapes: N texts, F features of a view, L features of all texts end to end; the others as in `fit.compiled.arrays`.
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from textcls_training.data.arrays import Float32, Int32, Int64, blocks, starts
 from textcls_training.data.compiling import compiled
 from textcls_training.fit.compiled.arrays import Texts
 from textcls_training.fit.compiled.step import list_rows
+
+# Features that are gathered at a time.
+AT_ONCE: Final = 1 << 19
 
 
 class Features(NamedTuple):
@@ -45,7 +48,7 @@ def features_of(texts: Texts, weight_F: Float32, uses_N: Int64) -> Features:
     scratch = np.empty(uses_N.max(initial=0), np.int32), np.empty(longest + 1, np.int64)
     sum_F, times_U = np.zeros(len(weight_F), np.float32), np.zeros(len(texts.row_start), np.int32)
     feature, value = [np.zeros(0, np.int32)], [np.zeros(0, np.float32)]
-    for first, last in blocks(starts(uses_N)):
+    for first, last in blocks(starts(uses_N), AT_ONCE):
         uses = int(uses_N[first:last].sum())
         some, values = np.empty(uses, np.int32), np.empty(uses, np.float32)
         size = _fill(texts, weight_F, scratch, sum_F, times_U, (first, last), start, some, values)
