@@ -174,7 +174,12 @@ def test_options_of_gradient_steps_leave_machines_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("options", "what"),
-    [({"dim": 8}, "dim"), ({"vectors": "english"}, "vectors"), ({"mixing": "pool"}, "mixing")],
+    [
+        ({"dim": 8}, "dim"),
+        ({"vectors": "english"}, "vectors"),
+        ({"mixing": "pool"}, "mixing"),
+        ({"device": "cuda"}, "device cuda"),
+    ],
 )
 def test_machines_that_cannot_be_had_are_refused_in_a_sentence(
     options: dict[str, object], what: str, tmp_path: Path
@@ -191,7 +196,7 @@ class _StopsAt:
     """A callback that asks for a stop when a phase begins."""
 
     def __init__(self, stop: Stop, phase: str) -> None:
-        self.stop, self.at, self.seen = stop, phase, list[str]()
+        self.stop, self.at, self.seen, self.notes = stop, phase, list[str](), list[str]()
 
     def phase(self, name: str, rows: int) -> None:
         self.seen.append(name)
@@ -202,7 +207,7 @@ class _StopsAt:
         pass
 
     def note(self, text: str) -> None:
-        pass
+        self.notes.append(text)
 
     def epoch(self, number: int, score: object) -> None:
         pass
@@ -215,3 +220,4 @@ def test_a_stop_while_gradient_steps_are_tried_keeps_the_machines(tmp_path: Path
     assert callback.seen.count("choosing 1/5") == 2
     assert found.model.distinct
     assert not found.selected.interrupted
+    assert any("gradient steps were not tried" in note for note in callback.notes)

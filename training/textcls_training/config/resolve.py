@@ -199,6 +199,8 @@ def no_machines(config: TrainConfig) -> str | None:
     """Return the first option that asks for gradient steps, or for what only these can train; None if there is none."""
     if config.impl in ("compiled", "reference"):
         return f"impl {config.impl}"
+    if config.device == "cuda":
+        return "device cuda"
     usual = TrainConfig()
     asked = (name for name in _OF_GRADIENTS if getattr(config, name) != getattr(usual, name))
     return next(asked, None if config.vectors in (None, "none") else "vectors")

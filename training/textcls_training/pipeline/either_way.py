@@ -51,7 +51,10 @@ def fit_either_way(
         return kept
     stop.possible = True
     other = _by_gradient(kept, splits, classes, gradient, callback, stop, checkpoints)
-    return kept if other is None or stop.requested else other
+    if stop.requested:
+        callback.note("Stopped: what is saved are the machines, which are complete; gradient steps were not tried.")
+        return kept
+    return kept if other is None else other
 
 
 def _by_gradient(
