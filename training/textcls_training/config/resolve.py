@@ -50,7 +50,7 @@ _OF_GRADIENTS: Final = (
 # every table, and so many tokens, which have about eight features each; they take so many passes.
 MOST_MACHINES: Final = 128
 MOST_MACHINE_TOKENS: Final = 8_000_000
-MACHINE_PASSES: Final = 6
+MACHINE_PASSES: Final = 8
 # On a GPU a step takes about as long for many texts as for few, so batches are as large as leaves so many steps, but
 # for memory: of so many tokens in the mean.
 LEAST_GPU_STEPS: Final = 128
