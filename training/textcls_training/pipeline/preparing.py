@@ -135,8 +135,12 @@ def _machines_suit(task: Task, dataset: Dataset, names: Sequence[str]) -> bool:
     config = task.config
     why = no_machines(config)
     if not dataset.several:
-        why = "one label a text"
-    elif len(names) > MOST_MACHINES or len(dataset.corpus.token) > MOST_MACHINE_TOKENS:
+        if config.impl == "one-vs-rest":
+            raise ConfigError(
+                "impl one-vs-rest is for texts with several labels, and these have one each; leave it out."
+            )
+        return False
+    if len(names) > MOST_MACHINES or len(dataset.corpus.token) > MOST_MACHINE_TOKENS:
         why = f"more than {MOST_MACHINES} labels or {MOST_MACHINE_TOKENS:,} tokens"
     elif config.tune_teacher:
         why = "tune_teacher"  # which would be tuned as often as rows are held out
