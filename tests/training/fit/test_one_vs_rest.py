@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -190,6 +191,14 @@ def test_machines_that_cannot_be_had_are_refused_in_a_sentence(
     one_label = LabelledTexts(texts=["one", "two"] * 5, labels=["a", "b"] * 5)
     with pytest.raises(ConfigError, match="is for texts with several labels, and these have one each; leave it out"):
         train(one_label, tmp_path / "model.onnx", TrainConfig(impl="one-vs-rest"))
+
+
+def test_machines_keep_no_state_of_a_sample_of_their_rows(tmp_path: Path) -> None:
+    config = TrainConfig(impl="one-vs-rest", ngrams=(3,), rehearsal_rows=10)
+    with pytest.raises(ConfigError, match="needs a state that holds all rows; raise rehearsal_rows"):
+        train(rows(60), tmp_path / "model.onnx", config, state=tmp_path / "state")
+    tried = run(rows(60), tmp_path / "model.onnx", replace(config, impl="auto"), state=tmp_path / "state")
+    assert not tried.model.distinct
 
 
 class _StopsAt:

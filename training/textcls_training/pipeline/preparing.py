@@ -118,6 +118,10 @@ def prepare(task: Task, *, keeps_fits: bool = False) -> Prepared:
     else:
         dataset, splits, part = learned.datasets(task.valid, spill)
         machines = False
+    if config.impl == "one-vs-rest" and not machines:
+        raise ConfigError(
+            "impl one-vs-rest needs a state that holds all rows; raise rehearsal_rows, or leave impl out."
+        )
     _tell_of_rare_tokens(dataset.corpus, task.callback)
     resolved = _resolved(config, given, dataset, names)
     if learned is not None:
