@@ -1,8 +1,8 @@
 """What a trainer is, whatever it is made of: one fit, a fresh model and the passes over the rows that train it.
 
-There are two: `textcls_torch.fit.trainer`, the reference, in PyTorch, and `textcls_training.fit.compiled`, one
-compiled loop for the default model. Which of them a training has is settled before it begins
-(`textcls_training.config.resolve`).
+There are three: `textcls_torch.fit.trainer`, the reference, in PyTorch; `textcls_training.fit.compiled`, one compiled
+loop for the default model; and `textcls_training.fit.one_vs_rest`, machines of one label each. Which of the first two a
+training has is settled before it begins (`textcls_training.config.resolve`), and the third may be tried beside either.
 """
 
 from abc import ABC, abstractmethod
