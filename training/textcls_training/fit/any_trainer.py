@@ -2,7 +2,7 @@
 
 There are three: `textcls_torch.fit.trainer`, the reference, in PyTorch; `textcls_training.fit.compiled`, one compiled
 loop for the default model; and `textcls_training.fit.one_vs_rest`, machines of one label each. Which of the first two a
-training has is settled before it begins (`textcls_training.config.resolve`), and the third may be tried beside either.
+training has is settled before it begins (`textcls_training.config.resolve`); the third may be tried beside the second.
 """
 
 from abc import ABC, abstractmethod
