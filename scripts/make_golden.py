@@ -4,14 +4,15 @@
     python scripts/make_golden.py v2_prototypes
 
 Run it once for each format version, never again for the same one. It writes model_v2.onnx and answers_v2.json: of one
-label a text for version 1, of several from version 2 on, in version 3 of machines of one label against the rest; and of
-version 2 one of prototypes, which has been taught a label. tokens_v1.json, features_v1.json and texts_v1.json were
-written by hand, from the rules, and stay as they are.
+label a text for version 1, of several in version 2, in version 3 of machines of one label against the rest, in version
+4 with columns beside the text; and of version 2 one of prototypes, which has been taught a label. tokens_v1.json,
+features_v1.json and texts_v1.json were written by hand, from the rules, and stay as they are.
 """
 
 import json
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -19,8 +20,10 @@ from typing import Any, Final
 
 from textcls import Classifier, Prediction
 from textcls.data import read_labelled
+from textcls.model.classifier import Text
 from textcls.model.teaching import teach, write
 from textcls_training.config.settings import ModelConfig, TrainConfig
+from textcls_training.data.column_kinds import cells_of_rows, columns_of
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.pipeline.training import train
 
@@ -51,6 +54,16 @@ TEXTS_OF_SEVERAL: Final = (
 )
 
 
+PRODUCTS: Final = ("Lamp", "lamp XL", "Phone", "Sofa")
+ROWS_WITH_COLUMNS: Final = (
+    *TEXTS[:3],
+    {"text": "refund", "product": "  LAMP xl ", "price": "1.234,50", "opened": "2024-05-31"},
+    {"text": "where is my parcel?", "product": "chair", "price": "12", "opened": "soon"},
+    {"text": "", "product": "phone", "price": None, "opened": "2024-05-13T12:00"},
+    {"text": "the lamp keeps flickering " * 30, "product": "Sofa", "price": 42},
+)
+
+
 def main(version: str) -> None:
     path = GOLDEN / f"model_{version}.onnx"
     config = TrainConfig(model=ModelConfig(dim=8), max_tokens=64, vectors="none")
@@ -58,9 +71,13 @@ def main(version: str) -> None:
         _prototypes(path, config)
     elif version == "v3":
         train(_several_labels(), path, replace(config, model=None, impl="one-vs-rest"))
+    elif version == "v4":
+        train(_with_columns(), path, config)
     else:
         train(_one_label() if version == "v1" else _several_labels(), path, config)
-    texts = TEXTS_OF_SEVERAL if version in ("v2", "v3") else TEXTS
+    texts: Sequence[Text] = (
+        TEXTS_OF_SEVERAL if version in ("v2", "v3") else ROWS_WITH_COLUMNS if version == "v4" else TEXTS
+    )
     found = Classifier.load(path).predict(texts, explain=True)
     answers = [_frozen(text, answer) for text, answer in zip(texts, found, strict=True)]
     (GOLDEN / f"answers_{version}.json").write_text(json.dumps(answers, indent=1) + "\n", encoding="utf-8")
@@ -82,6 +99,20 @@ def _one_label() -> LabelledTexts:
     return LabelledTexts(texts=rows.texts[:ROWS], labels=rows.labels[:ROWS])
 
 
+def _with_columns() -> LabelledTexts:
+    """Texts with a product, a price and a day, which depend on the label of most rows; some rows lack them."""
+    rows = _one_label()
+    number = {label: i for i, label in enumerate(sorted(set(rows.labels)))}
+    values: dict[str, list[Any]] = {"product": [], "price": [], "opened": []}
+    for i, label in enumerate(rows.labels):
+        of = number[label] if i % 4 else i % 7
+        values["product"].append(None if i % 11 == 0 else PRODUCTS[of % len(PRODUCTS)])
+        values["price"].append("?" if i % 13 == 0 else f"{10 * of + i % 10},50")
+        values["opened"].append(None if i % 17 == 0 else f"2024-05-{1 + 4 * of + i % 3:02}T{8 + of:02}:30")
+    columns = columns_of([(name, None) for name in values], values, [])
+    return replace(rows, columns=columns, cells=cells_of_rows(columns, values))
+
+
 def _several_labels() -> LabelledTexts:
     """Each text with its label, texts joined in twos with the labels of both, and greetings without any."""
     rows = read_labelled(ROOT / "textcls" / "demo" / "support_tickets.csv", ["text"], "label")
@@ -93,12 +124,13 @@ def _several_labels() -> LabelledTexts:
     return LabelledTexts(texts=[text for text, _ in given], label_sets=[labels for _, labels in given])
 
 
-def _frozen(text: str, answer: Prediction) -> dict[str, Any]:
+def _frozen(text: Text, answer: Prediction) -> dict[str, Any]:
     explanation = answer.explanation
     assert explanation is not None
     return (
         {
             "text": text,
+            **({"columns": [cell.contributions.tolist() for cell in explanation.cells]} if explanation.cells else {}),
             "probabilities": answer.probabilities.tolist(),
             "logits": explanation.logit_values.tolist(),
             "tokens": [[t.start, t.end, t.attention, *t.contributions.values()] for t in explanation.tokens],

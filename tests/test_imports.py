@@ -226,8 +226,9 @@ LAYERS_OF_TEXTCLS = (
 )
 LAYERS_OF_THE_MODEL = (
     ("__init__", "_unicode", "contrast", "prototypes", "units", "excerpts"),
-    ("label_paths", "labels", "sequences", "text_columns", "tokenizer"),
-    ("features", "explanation", "label_sets"),
+    ("label_paths", "labels", "sequences", "tokenizer"),
+    ("columns",),
+    ("explanation", "features", "label_sets", "text_columns"),
     ("artifact", "prediction", "rows_hash", "sub_token_attribution"),
     ("model_file",),
     ("graph",),

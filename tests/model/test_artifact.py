@@ -203,5 +203,5 @@ def test_the_same_info_gives_the_same_metadata_whatever_the_order_of_its_fields(
 def test_metadata_are_one_json_object_under_one_key(classifier: Classifier) -> None:
     metadata = classifier.info.to_metadata()
     assert list(metadata) == ["textcls"]
-    of_others = {"scale", "shift", "thresholds", "prototypes", "example"}
+    of_others = {"scale", "shift", "thresholds", "prototypes", "example", "columns"}
     assert set(json.loads(metadata["textcls"])) == set(ModelInfo.__dataclass_fields__) - of_others

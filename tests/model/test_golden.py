@@ -21,6 +21,7 @@ SEVERAL: list[dict[str, Any]] = json.loads((GOLDEN / "answers_v2.json").read_tex
 SHA256_OF_SEVERAL = "2a3abb2ca75a658fad3112fe6c2ecbb69e84818ea8e030d0cd91660c0f77b1cf"
 OF_MACHINES: list[dict[str, Any]] = json.loads((GOLDEN / "answers_v3.json").read_text(encoding="utf-8"))
 SHA256_OF_MACHINES = "ce3b703faa0ec3f2f1ac710c4d9fa41548d607800324d4b353e6780525d91f31"
+WITH_COLUMNS: list[dict[str, Any]] = json.loads((GOLDEN / "answers_v4.json").read_text(encoding="utf-8"))
 OF_PROTOTYPES: list[dict[str, Any]] = json.loads((GOLDEN / "answers_v2_prototypes.json").read_text(encoding="utf-8"))
 SHA256_OF_PROTOTYPES = "89d47314dd9c4ecb62f16a7dec5f0648a236e9b3713c9fb8868845dbae9dc6a0"
 TOLERANCE = 1e-5
@@ -193,3 +194,36 @@ def test_what_is_no_version_of_the_format_is_not_frozen(tmp_path: Path, argument
     )
     assert (done.returncode, done.stderr) == (1, "One argument is needed, the version of the format, such as v2.\n")
     assert sorted(GOLDEN.iterdir()) == before
+
+
+# Format 4: columns beside the text
+
+
+def test_the_frozen_model_with_columns_was_not_written_anew() -> None:
+    content = (GOLDEN / "model_v4.onnx").read_bytes()
+    assert hashlib.sha256(content).hexdigest() == "02a49af503570761d1a90a3722e30adab4fb16f040f772b9e4f9d6b023922da8"
+
+
+def test_answers_and_contributions_of_columns_are_as_frozen() -> None:
+    classifier = Classifier.load(GOLDEN / "model_v4.onnx")
+    assert classifier.info.format_version == 4
+    assert [(one.name, one.kind) for one in classifier.info.columns] == [
+        ("product", "category"), ("price", "number"), ("opened", "date"),
+    ]  # fmt: skip
+    found = classifier.predict([answer["text"] for answer in WITH_COLUMNS], explain=True)
+    for answer, prediction in zip(WITH_COLUMNS, found, strict=True):
+        added = [cell.contributions for cell in explained(prediction).cells]
+        np.testing.assert_allclose(added, answer["columns"], atol=TOLERANCE, rtol=0)
+        np.testing.assert_allclose(prediction.probabilities, answer["probabilities"], atol=TOLERANCE, rtol=0)
+        np.testing.assert_allclose(explained(prediction).logit_values, answer["logits"], atol=1e-4, rtol=0)
+
+
+def test_the_frozen_model_with_columns_takes_their_cells_as_a_second_input() -> None:
+    session = onnxruntime.InferenceSession(GOLDEN / "model_v4.onnx", providers=["CPUExecutionProvider"])
+    assert [(i.name, i.type, len(i.shape)) for i in session.get_inputs()] == [
+        ("text", "tensor(string)", 1), ("columns", "tensor(string)", 2),
+    ]  # fmt: skip
+    cells = np.array([["1234.5", "19874", "lamp xl", "5", "Friday", "0"]], object)
+    given = {"text": np.array(["refund"], object), "columns": cells}
+    (probabilities,) = session.run(["probabilities"], given)
+    np.testing.assert_allclose(probabilities[0], WITH_COLUMNS[3]["probabilities"], atol=TOLERANCE, rtol=0)

@@ -111,7 +111,7 @@ SEVEN = [0.5] * 7
     ("change", "said"),
     [
         ({"format_version": 1}, "the task is none that this version of textcls knows"),
-        ({"format_version": 4}, "has format version 4, and this textcls reads up to 3: upgrade"),
+        ({"format_version": 5}, "has format version 5, and this textcls reads up to 4: upgrade"),
         ({"task": "single-label"}, "the task is none that this version of textcls knows"),
         ({"task": "several"}, "the task is none that this version of textcls knows"),
         ({"task": ["multi-label"]}, "the task is none that this version of textcls knows"),

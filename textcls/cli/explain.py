@@ -30,14 +30,17 @@ from textcls.explain.counterfactual import Search, counterfactual
 from textcls.explain.similar_rows import SimilarRows, similar_rows
 from textcls.explain.stability import load_others, with_spread
 from textcls.explain.word_groups import read_groups
+from textcls.model.artifact import ModelInfo
 from textcls.model.classifier import Classifier
+from textcls.model.columns import cells_of, pack
 from textcls.model.explanation import Attribution, Explanation
 from textcls.model.prediction import Prediction, explanation_of
 from textcls.model.sub_token_attribution import SubTokenAttribution
+from textcls.model.text_columns import and_
 from textcls.model.units import UNITS, Unit
 
 _GROUPS: Final = (
-    Group("What is asked", ("label", "contrast", "counterfactual"), ("exchange", "threshold")),
+    Group("What is asked", ("column", "label", "contrast", "counterfactual"), ("exchange", "threshold")),
     Group("What is shown", ("top", "unit", "parts"), ("stability", "rows", "row-texts")),
     Group("Output", ("json", "html"), ("plot",)),
 )
@@ -52,6 +55,13 @@ _GROUPS: Final = (
 )
 @model_argument
 @click.argument("text")
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="What stands in a column beside TEXT, for a model that reads such; may be repeated, and others are missing.",
+)
 @click.option(
     "--label", metavar="LABEL", help="Explain this label.  [default: the winner; of several labels each assigned]"
 )
@@ -115,6 +125,7 @@ _GROUPS: Final = (
 def explain(
     model: Path,
     text: str,
+    columns: tuple[str, ...],
     label: str | None,
     against: str | None,
     top: int | None,
@@ -146,14 +157,15 @@ def explain(
         if output is not None:
             check_not_an_input(output, [path for path in (model, rows_path) if path is not None])
             check_output_path(output)
-    prediction = classifier.predict(_standard_input() if text == "-" else text, explain=True, threshold=threshold)
+    row = _row(_standard_input() if text == "-" else text, columns, classifier.info)
+    prediction = classifier.predict(row, explain=True, threshold=threshold)
     explanation = explanation_of(prediction)
-    by_others = [other.predict(explanation.text, explain=True) for other in others]
+    by_others = [other.predict(explanation.row, explain=True) for other in others]
     answer = _ExplainedText(prediction, explained_labels(prediction, label, against), against, unit, by_others)
     answer.sub_tokens = classifier.parts(explanation.text) if with_parts else None
     if with_change:
         one = answer.attributions[0].label if prediction.several else None
-        answer.change = counterfactual(classifier, explanation.text, label=one, against=against, groups=exchanged)
+        answer.change = counterfactual(classifier, explanation.row, label=one, against=against, groups=exchanged)
     if rows_path is not None:
         answer.similar, answer.row_texts = _similar(classifier, answer, rows_path), row_texts
     if html is not None:
@@ -175,6 +187,24 @@ def _check_together(groups: Path | None, rows: Path | None, *, with_change: bool
         raise ConfigError("--exchange needs --counterfactual, which then tries the words of a line for each other.")
     if row_texts and rows is None:
         raise ConfigError("--row-texts needs --rows, the file of the rows.")
+
+
+def _row(text: str, given: Sequence[str], info: ModelInfo) -> str:
+    """Return the row of a text, with what stands in columns beside it: `product=phone`."""
+    fields = dict(_named(one) for one in given)
+    names = [column.name for column in info.columns]
+    left_out = [gain["name"] for gain in info.training.get("columns", [])]
+    if strange := next((name for name in fields if name not in (*names, *left_out)), None):
+        reads = f"it reads {and_(names)}" if names else "it reads the text alone"
+        raise ConfigError(f"The model reads no column {strange!r} beside the text; {reads}.")
+    return pack(cells_of(fields, info.columns), text) if info.columns else text
+
+
+def _named(given: str) -> tuple[str, str]:
+    name, equals, value = given.partition("=")
+    if not equals:
+        raise ConfigError(f"--column {given!r} has no value; write NAME=VALUE, such as product=phone.")
+    return name, value
 
 
 class _ExplainedText:

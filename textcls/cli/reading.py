@@ -24,8 +24,8 @@ from textcls.data import (
     open_targets,
     texts_of,
 )
-from textcls.data.columns import DEFAULT_LABEL_COLUMN, DEFAULT_TEXT_COLUMNS
 from textcls.data.known_labels import label_sets_if_known
+from textcls.data.labelled import Usual
 from textcls.data.memory import Readable
 from textcls.data.tables import Table, TextRow
 from textcls.display.terminal.console import stderr_console
@@ -75,11 +75,8 @@ class Reading:
         Raises:
             InputError: as `open_labelled` says; or, once all is read, there were no rows.
         """
-        usual: tuple[Sequence[str], str] = (DEFAULT_TEXT_COLUMNS, DEFAULT_LABEL_COLUMN)
-        if training is not None:
-            usual = (training.text_columns, training.label_column)
         opened = open_labelled(
-            paths, text_columns, label_column, usual=usual, more=more, options=self.options, bad=self.bad
+            paths, text_columns, label_column, usual=Usual.of(training), more=more, options=self.options, bad=self.bad
         )
         with opened as table:
             self.say(table.notes)
@@ -126,10 +123,7 @@ class Reading:
         """
         if targets.several is False:
             raise ConfigError("The model gives texts several labels, and --task single asks for one; leave it out.")
-        usual: tuple[Sequence[str], str] = (DEFAULT_TEXT_COLUMNS, DEFAULT_LABEL_COLUMN)
-        written = ANY_TARGETS
-        if training is not None:
-            written, usual = written_labels(training), (training.text_columns, training.label_column)
+        written = ANY_TARGETS if training is None else written_labels(training)
         if written.label_separator is not None:
             targets = replace(targets, several=True)
         opened = open_targets(
@@ -137,7 +131,7 @@ class Reading:
             text_columns,
             label_column,
             targets=targets,
-            usual=usual,
+            usual=Usual.of(training),
             usual_targets=written,
             more=more,
             options=self.options,
@@ -165,30 +159,31 @@ class Reading:
 
     @contextmanager
     def texts(
-        self, path: Readable, text_columns: Sequence[str], usual: Sequence[str] = DEFAULT_TEXT_COLUMNS
+        self, path: Readable, text_columns: Sequence[str], training: ModelInfo | None = None
     ) -> Iterator[Iterator[TextRow]]:
         """Open a file for its texts; what else it has is not looked at.
 
         Args:
             path: the file.
-            text_columns: the columns of the text; without any the `usual` ones, or of well-known names.
-            usual: those of the training, if there was one.
+            text_columns: the columns of the text; without any those of the training, or of well-known names.
+            training: the model whose columns are looked for first.
 
         Raises:
             InputError: the file cannot be read, or lacks a column.
         """
-        with self._texts_of_table(path, text_columns, usual) as (_, _, texts):
+        with self._texts_of_table(path, text_columns, training) as (_, _, texts):
             yield texts
 
     @contextmanager
     def _texts_of_table(
-        self, path: Readable, text_columns: Sequence[str], usual: Sequence[str]
+        self, path: Readable, text_columns: Sequence[str], training: ModelInfo | None
     ) -> Iterator[tuple[Table, tuple[str, ...], Iterator[TextRow]]]:
         """Open a file for its texts, with the table and the columns that they come from."""
         with open_table(path, self.options, self.bad) as table:
-            chosen = table.choose(text_columns or usual, "text", guess=not text_columns)
+            usual = Usual.of(training)
+            chosen = table.choose(text_columns or usual.text_columns, "text", guess=not text_columns)
             self.say(table.notes)
-            yield table, chosen, texts_of(table, chosen)
+            yield table, chosen, texts_of(table, chosen, usual.beside)
 
     @contextmanager
     def texts_and_labels(
@@ -208,15 +203,14 @@ class Reading:
                 yield ((row.text, present(row.label)) for row in rows)
             return
         if label_column is not None:
-            usual = (training.text_columns, training.label_column)
             with open_labelled(
-                [path], text_columns, label_column, usual=usual, options=self.options, bad=self.bad
+                [path], text_columns, label_column, usual=Usual.of(training), options=self.options, bad=self.bad
             ) as labelled:
                 self.say(labelled.notes)
                 with self._counted((row.text, row.label) for row in labelled.rows) as found:
                     yield found
             return
-        with self._texts_of_table(path, text_columns, training.text_columns) as (table, columns, texts):
+        with self._texts_of_table(path, text_columns, training) as (table, columns, texts):
             if training.several:
                 how = (training.label_column, written_labels(training), lambda note: self.say([note]))
                 sets = label_sets_if_known(table, texts, columns, *how)

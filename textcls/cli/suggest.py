@@ -8,7 +8,6 @@ import click
 from textcls._util.atomic_write import check_not_an_input
 from textcls.cli.options import PATH, escape_formulas_option, reading_options, text_column_option
 from textcls.cli.reading import Reading
-from textcls.data.columns import DEFAULT_TEXT_COLUMNS
 from textcls.data.rows import Row
 from textcls.data.writing import NewTable
 from textcls.display.plain_data import json_line
@@ -69,12 +68,12 @@ def suggest_command(
         check_not_an_input(output, [*files, *labelled])
         table = NewTable.at(output, escape_formulas=escape_formulas)
     classifier = None if model is None else Classifier.load(model)
-    usual = DEFAULT_TEXT_COLUMNS if classifier is None else classifier.info.text_columns
+    training = None if classifier is None else classifier.info
     known = list[str]()
     for path in labelled:
-        with reading.texts(path, text_columns, usual) as others:
+        with reading.texts(path, text_columns, training) as others:
             known += [text for text, _ in others]
-    with reading.texts(texts_path, text_columns, usual) as found_rows:
+    with reading.texts(texts_path, text_columns, training) as found_rows:
         rows = list(found_rows)
     found = suggest([text for text, _ in rows], number, classifier, known)
     reading.say_skipped()

@@ -113,7 +113,7 @@ def _examples(
             for row in rows:
                 found.setdefault(row.label, []).append(row.text)
         return found
-    with reading.texts(examples, columns[0], info.text_columns) as texts:
+    with reading.texts(examples, columns[0], info) as texts:
         found[label] += [text for text, _ in texts]
     return found
 

@@ -30,6 +30,8 @@ from textcls.data.targets import (
 from textcls.data.text_store import TextStore
 from textcls.errors import ConfigError, InputError
 from textcls.model import label_sets
+from textcls.model.artifact import ModelInfo
+from textcls.model.columns import Column
 from textcls.model.label_sets import LabelSet
 from textcls.model.labels import unpaired_surrogate
 
@@ -125,8 +127,23 @@ class LabelledTable(Generic[T_co]):
     label_columns: tuple[str, ...] = ()
 
 
-Usual = tuple[Sequence[str], str]
-USUAL: Final[Usual] = (DEFAULT_TEXT_COLUMNS, DEFAULT_LABEL_COLUMN)
+class Usual(NamedTuple):
+    """The columns that are looked for first: of the text, of the label, and those beside the text that a model reads.
+
+    Of the last a file may lack any; they go to the text of a row (`textcls.model.columns.pack`).
+    """
+
+    text_columns: Sequence[str] = DEFAULT_TEXT_COLUMNS
+    label_column: str = DEFAULT_LABEL_COLUMN
+    beside: Sequence[Column] = ()
+
+    @classmethod
+    def of(cls, training: ModelInfo | None) -> "Usual":
+        """Return those of the training of a model; the well-known ones without any."""
+        return cls() if training is None else cls(training.text_columns, training.label_column, training.columns)
+
+
+USUAL: Final = Usual()
 NOTHING_USUAL: Final = TargetOptions()
 
 
@@ -147,7 +164,7 @@ def open_labelled(
         paths: the files; all must have the columns.
         text_columns: the columns of the text; without any the usual ones, or those of well-known names.
         label_column: the column of the label; likewise.
-        usual: the text columns and the label column that are looked for first.
+        usual: the columns that are looked for first.
         more: further columns that the rows must have.
         options: how the files are read.
         bad: what to do with rows that cannot be used.
@@ -160,7 +177,10 @@ def open_labelled(
         label = _label_column(table, label_column, usual, texts)
         _require(table, more)
         yield LabelledTable(
-            texts, label, _rows(table, texts_of(table, texts), partial(label_of, column=label)), table.notes
+            texts,
+            label,
+            _rows(table, texts_of(table, texts, usual.beside), partial(label_of, column=label)),
+            table.notes,
         )
 
 
@@ -190,7 +210,7 @@ def open_targets(
     with open_tables(paths, options, bad) as table:
         texts = _text_columns(table, text_columns, usual)
         _require(table, [*more, *([targets.weight_column] if targets.weight_column is not None else [])])
-        items = texts_of(table, texts)
+        items = texts_of(table, texts, usual.beside)
         if label_column is None:
             targets = as_usual(targets, usual_targets, table.parts[0])
         if targets.label_columns:
@@ -212,13 +232,13 @@ def open_targets(
 
 
 def _text_columns(table: Table, wanted: Sequence[str], usual: Usual) -> tuple[str, ...]:
-    texts = table.choose(wanted or usual[0], "text", guess=not wanted)
+    texts = table.choose(wanted or usual.text_columns, "text", guess=not wanted)
     _keepable(texts)
     return texts
 
 
 def _label_column(table: Table, wanted: str | None, usual: Usual, texts: Sequence[str]) -> str:
-    (label,) = table.choose([wanted or usual[1]], "label", guess=wanted is None)
+    (label,) = table.choose([wanted or usual.label_column], "label", guess=wanted is None)
     _keepable([label])
     if label in texts:
         raise InputError(f"The column {label!r} cannot be both text and label of {table.parts[0].file}.")

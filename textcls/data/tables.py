@@ -16,6 +16,7 @@ from textcls.data.source import STANDARD, open_source, reading
 from textcls.data.storage import RemoteFile
 from textcls.errors import InputError
 from textcls.model import text_columns
+from textcls.model.columns import Column
 
 # Of more files than this one is open at a time, after a first look at each.
 MOST_OPEN: Final = 100
@@ -185,19 +186,22 @@ class TextRow(NamedTuple):
     row: Row
 
 
-def texts_of(table: Table, columns: Sequence[str]) -> Iterator[TextRow]:
-    """Yield the rows of `table` with the text of their `columns`; a row that has none goes to the bad ones."""
+def texts_of(table: Table, columns: Sequence[str], beside: Sequence[Column] = ()) -> Iterator[TextRow]:
+    """Yield the rows of `table` with the text of their `columns`; a row that has none goes to the bad ones.
+
+    Where a model reads columns `beside` the text, the text has their cells before it (`textcls.model.columns.pack`).
+    """
     for row in table.rows:
-        text = join_columns(row, columns)
+        text = join_columns(row, columns, beside)
         if isinstance(text, Bad):
             table.bad.add(text)
         else:
             yield TextRow(text, row)
 
 
-def join_columns(row: Row, columns: Sequence[str]) -> str | Bad:
+def join_columns(row: Row, columns: Sequence[str], beside: Sequence[Column] = ()) -> str | Bad:
     """Return the text of a row: its text columns, one a line; or what is wrong with them."""
     try:
-        return text_columns.join_columns(row.fields, columns)
+        return text_columns.join_columns(row.fields, columns, beside)
     except ValueError as error:
         return Bad(row.where, str(error))

@@ -55,7 +55,8 @@ def left_out_line(labels: Sequence[str]) -> str:
 def completeness_line(explanation: Explanation) -> str:
     """Return in one line that the contributions add up, and how exactly."""
     error = explanation.completeness_error
-    return f"bias + {explanation.unit}s = logit, " + (f"to {error:.0e}" if error else "exactly")
+    columns = " + columns" if explanation.cells else ""
+    return f"bias + {explanation.unit}s{columns} = logit, " + (f"to {error:.0e}" if error else "exactly")
 
 
 def token_remarks(explanation: Explanation, attribution: Attribution, shown: int) -> list[str]:

@@ -5,10 +5,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from textcls.display.text import named
+from textcls.display.text import named, one_line
 from textcls.model.explanation import Attribution, Explanation
 from textcls.model.sub_token_attribution import SubTokenAttribution
 
+# How an empty cell is told.
+MISSING: Final = "(missing)"
 _KINDS: Final = {"word": "word", "pair": "pair", "ngram": "piece"}
 
 
@@ -47,6 +49,7 @@ class TokenTable(NamedTuple):
         models: over how many models values have ranges; 1 where they have none.
         others: how many tokens are not listed.
         rest: what those add: the value, then the contribution to each label, as in the sums that follow.
+        cells: what cells of columns beside the text add, with their name and value; none without such columns.
         bias: what the bias adds.
         total: the logits, which all of it adds up to.
     """
@@ -59,6 +62,7 @@ class TokenTable(NamedTuple):
     models: int
     others: int
     rest: list[float]
+    cells: list[tuple[str, list[float]]]
     bias: list[float]
     total: list[float]
 
@@ -94,6 +98,10 @@ def token_table(explanation: Explanation, attribution: Attribution, tokens: Sequ
         models=1 if spread is None else spread.models,
         others=int(rest.sum()),
         rest=[float(values[rest].sum()), *added[rest].sum(0).tolist()],
+        cells=[
+            (f"{cell.name} = {one_line(cell.value) or MISSING}", [added, *cell.contributions[columns].tolist()])
+            for cell, (_, _, added) in zip(explanation.cells, attribution.cells, strict=True)
+        ],
         bias=[attribution.bias, *explanation.bias_values[columns].tolist()],
         total=[attribution.total, *explanation.logit_values[columns].tolist()],
     )

@@ -139,7 +139,7 @@ def counterfactual(
 
     Args:
         classifier: the model.
-        text: the text.
+        text: the text; its row, where there are columns beside it, which stay as they are.
         label: where a text may have several labels: the one that is to be lost; by default the most probable.
         against: the label that is to be answered instead; by default any other.
         groups: words that may be exchanged for each other; without any, tokens are left out alone.
@@ -195,6 +195,7 @@ class _Searching:
         self.spans: tuple[Span, ...] = explanation.spans
         # What is not read stays out of it: nothing may slide in from behind.
         self.text = explanation.text[: self.spans[-1][1]] if self.spans else ""
+        self.row_with = explanation.row_with
         self.values = explanation.attribution(before, against).values
         strongest = np.argsort(-self.values, kind="stable")[:SINGLY].tolist()
         self.options: list[Option] = [(i, None) for i in strongest]
@@ -271,7 +272,7 @@ class _Searching:
                 raise TooLargeError(
                     f"The search for a change took too long after {first:,} of {len(sets):,} texts; give a shorter one."
                 )
-            changed = [self._changed(some) for some in sets[first : first + AT_ONCE]]
+            changed = [self.row_with(self._changed(some)) for some in sets[first : first + AT_ONCE]]
             margins += [self._margin(answer) for answer in self.classifier.predict(changed)]
         return margins
 
@@ -297,7 +298,7 @@ class _Searching:
 
     def _counterfactual(self, some: Options, *, smallest: bool) -> Counterfactual:
         text = self._changed(some)
-        answer = self.classifier.predict(text)
+        answer = self.classifier.predict(self.row_with(text))
         changes = tuple(
             Change(token, *self.spans[token], self.text[slice(*self.spans[token])], word)
             for token, word in sorted(some, key=lambda one: one[0])

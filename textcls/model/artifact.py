@@ -23,7 +23,12 @@ A file of prototypes (`textcls.model.prototypes`) knows the number of its labels
             embedding      float  [B, F]     the vector of a text that support rows are compared with: length 1, or 0
             support        float  [B, C, K]  attention over the support rows of each label: sums to 1, zero behind them
 
-and what `textcls.model.teaching` exchanges are three constants of its graph:
+A file of a model that reads columns beside the text (`textcls.model.columns`) has one more input, and one more output:
+
+    input   columns        string [B, K]     the cells of each row, "" where missing; numbers first, then categories
+    output  column_contributions  float  [B, K, C]  what each cell added: part of the sum that makes the logits
+
+What `textcls.model.teaching` exchanges are three constants of its graph:
 
             support_rows   float16 [S, F]    the vectors of all support rows, label by label, of length 1
             support_counts int64   [C]       how many each label has
@@ -43,13 +48,15 @@ from pathlib import Path
 from typing import IO, Any, Final, Literal, get_args
 
 from textcls.errors import ArtifactError, ConfigError
+from textcls.model.columns import Column
 from textcls.model.features import FeatureConfig
 from textcls.model.labels import labels_problem, unpaired_surrogate
 from textcls.model.prototypes import Prototypes
 
-# The newest format: of several labels a text, each distinct token of which counts once. The second is of others with
-# several labels, and of prototypes; all other files are still written in the first.
-FORMAT_VERSION: Final = 3
+# The newest format: of models that read columns beside the text. The third is of several labels a text, each distinct
+# token of which counts once, the second of others with several labels, and of prototypes; all other files are still
+# written in the first.
+FORMAT_VERSION: Final = 4
 Task = Literal["single-label", "multi-label"]
 TASKS: Final = get_args(Task)
 METADATA_KEY: Final = "textcls"
@@ -64,6 +71,9 @@ OUTPUTS: Final = ("probabilities", "logits", "tokens", "attention", "contributio
 ROW_OUTPUTS: Final = ("rows", "ngram_rows", "weights")
 EMBEDDING: Final = "embedding"
 SUPPORT: Final = "support"
+# Of a model with columns beside the text.
+COLUMNS: Final = "columns"
+COLUMN_CONTRIBUTIONS: Final = "column_contributions"
 # Constants of a graph of prototypes.
 SUPPORT_ROWS: Final = "support_rows"
 SUPPORT_COUNTS: Final = "support_counts"
@@ -108,12 +118,13 @@ class ModelInfo:
             Other keys may come and go.
         threshold: score below which an answer is `abstain`; None never abstains.
         task: whether a text has one label, or may have several, or none.
-        format_version: version of this layout: 3 of several labels a text where each distinct token counts once, 2 of
-            others with several labels and of prototypes, else 1.
+        format_version: version of this layout: 4 of a model with columns beside the text, 3 of several labels a text
+            where each distinct token counts once, 2 of others with several labels and of prototypes, else 1.
         scale: of several labels: what the logit of each is multiplied by.
         shift: likewise: what is added to it; the sum is the log-odds of the label.
         thresholds: likewise: the probability from which on each is assigned.
         prototypes: the support rows of the labels, where labels are made of such.
+        columns: the columns beside the text that the model reads; none of most models.
         example: a text of the kind that the model is for, which whoever trained it gave for that; None without one.
     """
 
@@ -134,6 +145,7 @@ class ModelInfo:
     thresholds: tuple[float, ...] | None = None
     prototypes: Prototypes | None = None
     example: str | None = None
+    columns: tuple[Column, ...] = ()
 
     @property
     def norm(self) -> bool:
@@ -148,7 +160,8 @@ class ModelInfo:
     def to_json(self) -> dict[str, Any]:
         """Return all of it as plain data."""
         found = asdict(replace(self, prototypes=None))
-        left_out = ("prototypes", *(() if self.several else _OF_SEVERAL), *(() if self.example else ("example",)))
+        left_out = ("prototypes", *(() if self.several else _OF_SEVERAL))
+        left_out += tuple(name for name in ("example", "columns") if not getattr(self, name))
         found = {name: value for name, value in found.items() if name not in left_out}
         return found | ({"prototypes": self.prototypes.to_json()} if self.prototypes is not None else {})
 
@@ -232,7 +245,9 @@ def _checked(found: Mapping[str, Any]) -> dict[str, Any]:
     version = _whole(found, "format_version", 1)
     prototypes = "prototypes" in found
     several = task == "multi-label"
-    if task not in TASKS or (several and prototypes) or version not in ((2, 3) if several else (1 + prototypes,)):
+    columns = tuple(Column.from_json(one) for one in _items(found, "columns")) if "columns" in found else ()
+    versions = (4,) if columns else (2, 3) if several else (1 + prototypes,)
+    if task not in TASKS or (prototypes and (several or columns)) or version not in versions:
         raise ValueError("the task is none that this version of textcls knows")
     example = found.get("example")
     if example is not None and (not isinstance(example, str) or example_problem(example)):
@@ -254,6 +269,7 @@ def _checked(found: Mapping[str, Any]) -> dict[str, Any]:
         "task": task,
         "format_version": version,
         "example": example,
+        "columns": columns,
         **(_of_several(found, len(labels)) if task == "multi-label" else {}),
         **({"prototypes": Prototypes.from_json(_object(found, "prototypes"), len(labels))} if prototypes else {}),
     }

@@ -9,8 +9,9 @@ import numpy as np
 
 from textcls.errors import ArtifactError, ConfigError, InputError
 from textcls.model import artifact
+from textcls.model.columns import unpack
 from textcls.model.cost import Cost
-from textcls.model.explanation import Explanation
+from textcls.model.explanation import Explanation, parts_of
 from textcls.model.graph import Graph
 from textcls.model.prediction import Prediction, checked_threshold, explanation_of
 from textcls.model.prototypes import SupportAttention
@@ -49,7 +50,11 @@ class Classifier:
         self._bias = np.array(graph.info.bias, np.float32)
         thresholds = graph.info.thresholds
         self._thresholds = None if thresholds is None else np.array(thresholds, np.float32)
-        self._explained = _EXPLAINED if graph.info.prototypes is None else (*_EXPLAINED, artifact.SUPPORT)
+        self._explained: tuple[str, ...] = _EXPLAINED
+        if graph.info.prototypes is not None:
+            self._explained += (artifact.SUPPORT,)
+        if graph.info.columns:
+            self._explained += (artifact.COLUMN_CONTRIBUTIONS,)
         self.cost = Cost.of(graph.info, folded=graph.has_rows)
 
     @classmethod
@@ -103,7 +108,8 @@ class Classifier:
 
         Args:
             texts: a text, or a sequence of texts; a sequence gives a list in the same order. A text is a string as the
-                model reads it, or a row: a mapping with the text columns of the training, `info.text_columns`.
+                model reads it, or a row: a mapping with the text columns of the training, `info.text_columns`, and, if
+                the model reads any, columns beside the text, `info.columns`; of these, what is not there is missing.
             explain: also say what each token added to each label.
             threshold: score below which the decision is `abstain`; by default the model's own, if it has one. Where a
                 text may have several labels: the probability from which on each is assigned; by default that of the
@@ -139,7 +145,7 @@ class Classifier:
         if isinstance(given, str):
             return given
         if isinstance(given, Mapping):
-            return text_of_row(given, self.info.text_columns, where)
+            return text_of_row(given, self.info.text_columns, where, self.info.columns)
         raise InputError(f"{where} is not a string but {type(given).__name__}.")
 
     @overload
@@ -194,8 +200,10 @@ class Classifier:
             explanation = None
             if explain:
                 logits, contributions = outputs["logits"][i], outputs["contributions"][i]
+                beside = self.info.columns
+                cells, alone = unpack(text, beside) if beside else ([], text)
                 explanation = Explanation(
-                    text,
+                    alone,
                     self.labels,
                     self._bias,
                     probabilities,
@@ -205,6 +213,7 @@ class Classifier:
                     known,
                     thresholds is not None,
                     self._support(outputs, i),
+                    cells=parts_of(beside, cells, outputs[artifact.COLUMN_CONTRIBUTIONS][i]) if beside else (),
                 )
             if thresholds is not None:
                 abstains = not (probabilities >= thresholds).any()

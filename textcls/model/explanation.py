@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from textcls.errors import ConfigError
 from textcls.model import tokenizer
+from textcls.model.columns import Column, names_of_cells, pack
 from textcls.model.contrast import Float32, Float64, each_alone, evidence_of_all, one_against_one, one_against_rest
 from textcls.model.labels import label_number
 from textcls.model.prototypes import SupportAttention, SupportWeight
@@ -21,6 +22,8 @@ from textcls.model.units import UNITS, Span, Unit, unit_spans
 
 # Support rows of a label that are told of.
 SHOWN_SUPPORT: Final = 3
+# Keys of what is told of a cell.
+_CELL: Final = ("name", "value", "added")
 
 
 class TokenAttribution(NamedTuple):
@@ -37,6 +40,25 @@ class TokenAttribution(NamedTuple):
     attention: float
     contributions: Mapping[str, float]
     known: bool
+
+
+class CellContribution(NamedTuple):
+    """What a cell of a column beside the text added: the number, the category, or a part of the date.
+
+    Attributes:
+        name: of the column, with the part of a date: `opened (weekday)`.
+        value: what stands in the cell; empty where it is missing.
+        contributions: what it added to the logit of each label [labels].
+    """
+
+    name: str
+    value: str
+    contributions: Float32
+
+
+def parts_of(columns: Sequence[Column], cells: Sequence[str], added: Float32) -> tuple[CellContribution, ...]:
+    """Return what the cells of a row added; `added` [cells, labels]."""
+    return tuple(map(CellContribution, names_of_cells(columns), cells, added))
 
 
 class Spread(NamedTuple):
@@ -79,7 +101,7 @@ class Attribution:
     """One number a token: how far it speaks for `label`, against all other labels or against one.
 
     It is the same contrast of the contributions, of the bias and of the logits, so that up to rounding
-    `bias + values.sum() == total`.
+    `bias + values.sum() == total`, with what `cells` added where there are columns beside the text.
 
     Attributes:
         label: the label explained.
@@ -89,6 +111,7 @@ class Attribution:
         total: that of the logits of the whole text.
         contrast: how much each label counts [labels]; see `textcls.model.contrast`.
         sizes: of how many tokens each value is the sum [tokens]; ones but for an explanation that is grouped by units.
+        cells: that of each cell of columns beside the text, with its name and value; they are part of the total.
         spread: the range of the values over several models, where there are such (`textcls.explain.stability`).
     """
 
@@ -100,6 +123,7 @@ class Attribution:
     contrast: Float64
     sizes: NDArray[np.int64]
     spread: Spread | None = None
+    cells: tuple[tuple[str, str, float], ...] = ()
 
     @property
     def means(self) -> Float64:
@@ -134,6 +158,7 @@ class Attribution:
             "against": self.against,
             "bias": self.bias,
             "tokens": self.values.tolist(),
+            **({"columns": [dict(zip(_CELL, cell, strict=True)) for cell in self.cells]} if self.cells else {}),
             "total": self.total,
             **({} if self.spread is None else {"stability": self.spread.as_json()}),
         }
@@ -144,7 +169,8 @@ class Explanation:
     """The exact split of a text's logits over its tokens.
 
     `bias[label] + sum(token.contributions[label] for token in tokens) == logits[label]`, up to 32-bit rounding
-    (`completeness_error`). It is the accounting of this model's answer, not a claim about causes.
+    (`completeness_error`), with what `cells` added where there are columns beside the text. It is the accounting of
+    this model's answer, not a claim about causes.
 
     Attributes:
         text: the classified text.
@@ -160,6 +186,7 @@ class Explanation:
         support: of what support rows its prototypes are made; None where labels are none.
         unit: what stands in the place of tokens: of one by tokens `grouped` makes one by phrases or sentences.
         groups: first token of each unit, and the one behind its last; None where tokens are not grouped.
+        cells: what each cell of columns beside the text added; none where there are none.
     """
 
     text: str
@@ -174,8 +201,18 @@ class Explanation:
     support: SupportAttention | None = None
     unit: Unit = "token"
     groups: tuple[Span, ...] | None = None
+    cells: tuple[CellContribution, ...] = ()
     # What notebooks show; `textcls.display.notebook` sets it.
     _repr_html_: ClassVar[Callable[["Explanation"], str]]
+
+    @property
+    def row(self) -> str:
+        """The text as the model reads it: with its cells, if there are columns beside it."""
+        return self.row_with(self.text)
+
+    def row_with(self, text: str) -> str:
+        """Return another text in the same row, as the model reads it."""
+        return pack([cell.value for cell in self.cells], text) if self.cells else text
 
     @property
     def label(self) -> str:
@@ -200,7 +237,8 @@ class Explanation:
     @property
     def completeness_error(self) -> float:
         """The largest difference between a logit and the bias and contributions that should add up to it."""
-        return float(np.abs(self.bias_values + self.contribution_output.sum(0) - self.logit_values).max())
+        added = self.contribution_output.sum(0) + sum(cell.contributions for cell in self.cells)
+        return float(np.abs(self.bias_values + added - self.logit_values).max())
 
     @cached_property
     def spans(self) -> tuple[tuple[int, int], ...]:
@@ -302,7 +340,8 @@ class Explanation:
             raise ConfigError(f"{name!r} cannot be contrasted with itself; name another label.")
         values = self.contributions.astype(np.float64) @ contrast
         bias, total = float(self.bias_values @ contrast), float(self.logit_values @ contrast)
-        return Attribution(name, against, values.astype(np.float32), bias, total, contrast, self.sizes)
+        cells = tuple((cell.name, cell.value, float(cell.contributions @ contrast)) for cell in self.cells)
+        return Attribution(name, against, values.astype(np.float32), bias, total, contrast, self.sizes, cells=cells)
 
     def evidence_of_all(self) -> Float64:
         """Return what each token added for each label [tokens, labels]: `evidence` of all labels at once."""
@@ -442,8 +481,19 @@ class Explanation:
             "logits": dict(zip(names, self.logit_values[columns].tolist(), strict=True)),
             "completeness_error": self.completeness_error,
             "tokens": tokens,
+            **({"columns": self._cells_as_json(columns, names)} if self.cells else {}),
             **self._support_as_json(),
         }
+
+    def _cells_as_json(self, columns: Sequence[int], names: Sequence[str]) -> list[dict[str, Any]]:
+        return [
+            {
+                "name": cell.name,
+                "value": cell.value,
+                "contributions": dict(zip(names, cell.contributions[columns].tolist(), strict=True)),
+            }
+            for cell in self.cells
+        ]
 
     def _support_as_json(self) -> dict[str, Any]:
         if self.support is None:

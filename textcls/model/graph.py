@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from textcls.errors import ArtifactError
 from textcls.model import artifact, sub_token_attribution, tokenizer
 from textcls.model.artifact import ModelInfo
+from textcls.model.columns import END_OF_CELLS, unpack
 from textcls.model.model_file.contents import foreign
 from textcls.model.sub_token_attribution import RowOutputs, SubTokenAttribution
 
@@ -54,8 +55,12 @@ class Graph:
 
     def run(self, texts: Sequence[str], names: Sequence[str]) -> dict[str, NDArray[Any]]:
         """Return the outputs `names` (`textcls.model.artifact`) of texts that `read` has prepared, over all."""
-        given: NDArray[np.object_] = np.array(texts, object)
-        return dict(zip(names, self.session.run(names, {artifact.INPUT: given}, self._options), strict=True))
+        feed: dict[str, NDArray[np.object_]] = {}
+        if columns := self.info.columns:
+            cells, texts = zip(*(unpack(row, columns) for row in texts), strict=True) if texts else ((), ())
+            feed[artifact.COLUMNS] = np.array(cells, object).reshape(len(texts), -1)
+        feed[artifact.INPUT] = np.array(texts, object)
+        return dict(zip(names, self.session.run(names, feed, self._options), strict=True))
 
     def read(self, text: str) -> tuple[str, bool]:
         """Return what the graph needs of `text`, and whether there is more of it than is read.
@@ -63,6 +68,13 @@ class Graph:
         The graph makes a string of every token before it cuts, which of ten million characters takes 300 MB. One token
         more than is read tells it that the text goes on.
         """
+        if self.info.columns and END_OF_CELLS in text:
+            cells, _, alone = text.partition(END_OF_CELLS)
+            shortened, more = self._read(alone)
+            return cells + END_OF_CELLS + shortened, more
+        return self._read(text)
+
+    def _read(self, text: str) -> tuple[str, bool]:
         limit, cleaned = self.info.max_tokens, tokenizer.clean(text)
         if len(text) <= limit:
             return tokenizer.shortened(cleaned), False
@@ -92,7 +104,8 @@ class Graph:
 
     def sub_token_attributions(self, text: str) -> list[SubTokenAttribution]:
         """Return what rows within each token of `text` contributed. Needs `has_rows`."""
-        spans = tuple(tokenizer.token_spans(text, self.info.max_tokens))
+        alone = unpack(text, self.info.columns)[1] if self.info.columns else text
+        spans = tuple(tokenizer.token_spans(alone, self.info.max_tokens))
         rows = self.rows(text, len(spans))
         return sub_token_attribution.split(rows, spans, self.info.labels, self.info.features, norm=self.info.norm)
 

@@ -3,7 +3,7 @@
 Shapes: B texts, T tokens, C labels.
 """
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import onnxruntime
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from textcls.errors import ArtifactError
 from textcls.model import artifact, sub_token_attribution, tokenizer
 from textcls.model.artifact import ModelInfo
+from textcls.model.columns import count
 from textcls.model.graph import Graph
 from textcls.model.prototypes import Prototypes
 
@@ -38,7 +39,7 @@ def self_test(graph: Graph) -> None:
     """
     path = graph.path
     try:
-        wrong = _graph_problem(graph.session, len(graph.info.labels)) or _answers_problem(graph)
+        wrong = _graph_problem(graph.session, graph.info) or _answers_problem(graph)
         if wrong is None and graph.has_rows:
             wrong = _rows_problem(graph)
         if wrong is None and graph.info.prototypes is not None:
@@ -51,10 +52,13 @@ def self_test(graph: Graph) -> None:
         raise ArtifactError(f"{path} is damaged: {wrong}; train or copy the model again.")
 
 
-def _graph_problem(session: onnxruntime.InferenceSession, labels: int) -> str | None:
+def _graph_problem(session: onnxruntime.InferenceSession, info: ModelInfo) -> str | None:
+    labels = len(info.labels)
     inputs = [(node.name, node.type, len(node.shape)) for node in session.get_inputs()]
-    if inputs != [(artifact.INPUT, "tensor(string)", 1)]:
+    if inputs[:1] != [(artifact.INPUT, "tensor(string)", 1)] or (len(inputs) > 1 and not info.columns):
         return f"its graph does not take one input {artifact.INPUT!r}, a list of strings"
+    if info.columns and inputs[1:] != [(artifact.COLUMNS, "tensor(string)", 2)]:
+        return f"its graph does not take the cells of its columns as one input {artifact.COLUMNS!r}"
     outputs = {node.name: node for node in session.get_outputs()}
     for name, (rank, of_labels) in _AXES.items():
         if name not in outputs:
@@ -75,7 +79,8 @@ def _answers_problem(graph: Graph) -> str | None:
     """Return what cannot be in the answers to the samples."""
     info, labels = graph.info, len(graph.info.labels)
     texts = _samples(labels)
-    found = graph.run([graph.read(text)[0] for text in texts], artifact.OUTPUTS)
+    of_columns = (artifact.COLUMN_CONTRIBUTIONS,) if info.columns else ()
+    found = graph.run([graph.read(text)[0] for text in texts], (*artifact.OUTPUTS, *of_columns))
     for name, (rank, of_labels) in _AXES.items():
         shape = found[name].shape
         if len(shape) != rank or shape[0] != len(texts) or (of_labels and shape[-1] != labels):
@@ -87,9 +92,8 @@ def _answers_problem(graph: Graph) -> str | None:
     if not np.allclose(scores, _probabilities(logits, info), atol=_ROUNDING):
         what = "the scale and shift" if info.several else "the temperature"
         return f"its scores are not those of its logits and {what} of its metadata"
-    sums = np.array(info.bias) + found["contributions"].sum(1)
-    if not (abs(sums - logits) <= _tolerance(logits)).all():
-        return "its bias and contributions do not add up to its logits"
+    if (wrong := _sums_problem(found, info, len(texts))) is not None:
+        return wrong
     expected = [tokenizer.tokenize(text)[: info.max_tokens] for text in texts]
     if [[token for token in row if token] for row in found["tokens"].tolist()] != expected:
         return "it cuts texts into other tokens than this version of textcls does"
@@ -98,6 +102,19 @@ def _answers_problem(graph: Graph) -> str | None:
     # One token more than is read, to see that it is not.
     if graph.run(["a " * (info.max_tokens + 1)], ["known"])["known"].shape != (1, info.max_tokens):
         return f"it does not read the {info.max_tokens:,} tokens of a text that its metadata say"
+    return None
+
+
+def _sums_problem(found: dict[str, NDArray[Any]], info: ModelInfo, texts: int) -> str | None:
+    """Return what is wrong with what adds up to the logits."""
+    logits, sums = found["logits"], np.array(info.bias) + found["contributions"].sum(1)
+    if info.columns:
+        added = found[artifact.COLUMN_CONTRIBUTIONS]
+        if added.shape != (texts, count(info.columns), len(info.labels)):
+            return f"its metadata name {len(info.columns)} columns, and its graph has others"
+        sums = sums + added.sum(1)
+    if not (abs(sums - logits) <= _tolerance(logits)).all():
+        return "its bias and contributions do not add up to its logits"
     return None
 
 

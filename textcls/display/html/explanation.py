@@ -270,6 +270,7 @@ def _table(table: TokenTable) -> str:
         )
     if table.others:
         rows.append(_sum_row(f"{table.others:,} others", table.rest))
+    rows += [_sum_row(isolated(name), added) for name, added in table.cells]
     rows.append(_sum_row("bias", table.bias))
     rows.append(_sum_row("= logit", table.total, ' class="total"'))
     wide = "" if table.unit == "token" else " units"

@@ -84,6 +84,8 @@ def _bars(table: TokenTable) -> tuple[list[str], list[float]]:
     if table.others:
         names.append(f"{table.others:,} other {table.unit}{'s' * (table.others != 1)}")
         values.append(table.rest[0])
+    names += [row_name(name) for name, _ in table.cells]
+    values += [added[0] for _, added in table.cells]
     return names, values
 
 

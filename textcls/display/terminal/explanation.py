@@ -157,6 +157,8 @@ def rich_token_table(tokens: TokenTable) -> Table:
 
     if tokens.others:
         add_sums(f"({tokens.others:,} others)", "dim", tokens.rest)
+    for name, added in tokens.cells:
+        add_sums(name, "", added)
     add_sums("(bias)", "dim", tokens.bias)
     add_sums("= logit", "bold", tokens.total)
     return table

@@ -20,12 +20,18 @@ _STANDARD: Final = """
     AveragePool Clip Conv Cos Elu Gelu Greater LSTM LayerNormalization Log Mod Not ReduceL2 ReduceMean Sin Tanh
 
     Abs BatchNormalization Constant ConstantOfShape Einsum Erf Exp Flatten Floor GatherElements Gemm GlobalAveragePool
-    GreaterOrEqual GRU HardSwish LessOrEqual LogSoftmax Min Neg Or Pow RMSNormalization Reciprocal ReduceL1 ReduceMin
-    ReduceProd Relu Sign Softplus Swish Trilu
+    GreaterOrEqual GRU HardSwish IsNaN LessOrEqual LogSoftmax Min Neg Or Pow RMSNormalization Reciprocal ReduceL1
+    ReduceMin ReduceProd Relu Sign Softplus Swish Trilu
 """
 OPERATORS: Final = frozenset(_STANDARD.split())
 OPERATORS_OF_MICROSOFT: Final = frozenset({"MurmurHash3", "Tokenizer"})
-_DOMAINS: Final = {"": OPERATORS, "ai.onnx": OPERATORS, "com.microsoft": OPERATORS_OF_MICROSOFT}
+OPERATORS_OF_MACHINE_LEARNING: Final = frozenset({"LabelEncoder"})
+_DOMAINS: Final = {
+    "": OPERATORS,
+    "ai.onnx": OPERATORS,
+    "com.microsoft": OPERATORS_OF_MICROSOFT,
+    "ai.onnx.ml": OPERATORS_OF_MACHINE_LEARNING,
+}
 
 _MODEL_GRAPH, _MODEL_FUNCTION = 7, 25
 _GRAPH_NODE, _GRAPH_CONSTANT, _GRAPH_SPARSE = 1, 5, 15

@@ -2,17 +2,35 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import Final
 
 from textcls.cli.reading import Reading
-from textcls.data import Bad, LabelledSets, LabelSet, TargetOptions, no_rows, read_label_sets, read_labelled
+from textcls.data import (
+    Bad,
+    BadRows,
+    LabelledSets,
+    LabelSet,
+    TargetOptions,
+    no_rows,
+    open_labelled,
+    open_tables,
+    read_label_sets,
+    read_labelled,
+)
 from textcls.data.memory import Readable
 from textcls.data.renaming import Renaming
+from textcls.data.source import STANDARD
 from textcls.data.text_store import TextStore
 from textcls.errors import InputError
+from textcls.model.columns import Column, Kind
+from textcls_training.data import column_kinds
 from textcls_training.data.labelled_texts import Rows
 from textcls_training.data.rationales import parse
 from textcls_training.data.unlabelled import UnlabelledTexts
 from textcls_training.data.unlabelled_files import read_unlabelled
+
+# Asks for all columns that are not taken yet.
+EVERY_COLUMN: Final = "*"
 
 
 def read_rows(
@@ -24,9 +42,12 @@ def read_rows(
     targets: TargetOptions,
     texts: TextStore,
     renaming: Renaming | None = None,
+    beside: Sequence[str] = (),
 ) -> Rows:
-    """Read the training rows, their texts into `texts`, with the rationales as spans if there is a column of them."""
-    more = [] if rationale_column is None else [rationale_column]
+    """Read the training rows, their texts into `texts`, with the rationales as spans if there is a column of them, and
+    with what stands in the columns `beside` the text.
+    """
+    more = [*beside, *([] if rationale_column is None else [rationale_column])]
     rows: Rows = read_labelled(
         data,
         text_columns,
@@ -44,16 +65,56 @@ def read_rows(
     return rows if rationale_column is None else _with_spans(rows, rationale_column, reading)
 
 
+def named_columns(
+    given: Sequence[str],
+    data: Sequence[Readable],
+    text_columns: Sequence[str],
+    label_column: str | None,
+    reading: Reading,
+    others: Sequence[str | None],
+) -> list[tuple[str, Kind | None]]:
+    """Return the columns beside the text that are asked for, with their kinds if these are said.
+
+    `*` is all columns that are neither text nor label, nor one of the `others`.
+
+    Raises:
+        InputError: the file cannot be read, or * is asked of standard input, which cannot be read twice.
+        ConfigError: a column has no name.
+    """
+    named = [column_kinds.parse(one) for one in given if one != EVERY_COLUMN]
+    if EVERY_COLUMN not in given:
+        return named
+    if STANDARD in data:
+        raise InputError("--column '*' reads the names of the columns before, which a pipe forgets; name the columns.")
+    with open_labelled(data, text_columns, label_column, options=reading.options, bad=BadRows(skip=True)) as labelled:
+        taken = {*labelled.text_columns, labelled.label_column, *others, *(name for name, _ in named)}
+    with open_tables(data, reading.options, BadRows(skip=True)) as table:
+        return named + [(name, None) for name in table.columns if name not in taken]
+
+
+def columns_beside(wanted: Sequence[tuple[str, Kind | None]], rows: Rows, reading: Reading) -> tuple[Column, ...]:
+    """Find out how columns beside the text are read, and say it."""
+    columns = column_kinds.columns_of(wanted, rows.more, [*rows.text_columns, rows.label_column])
+    if columns:
+        reading.say([f"Columns beside the text: {', '.join(map(column_kinds.described, columns))}."])
+    return columns
+
+
 def read_valid(
-    path: Readable, rows: Rows, reading: Reading, targets: TargetOptions, renaming: Renaming | None = None
+    path: Readable,
+    rows: Rows,
+    reading: Reading,
+    targets: TargetOptions,
+    renaming: Renaming | None = None,
+    beside: Sequence[str] = (),
 ) -> Rows:
     """Read the validation rows; one with a label that no training row has cannot be used."""
     columns = [path], rows.text_columns, None if targets.label_columns else rows.label_column
     found: Rows
     if isinstance(rows, LabelledSets):
-        found = read_label_sets(*columns, options=reading.options, bad=reading.bad, targets=targets)
+        found = read_label_sets(*columns, more=beside, options=reading.options, bad=reading.bad, targets=targets)
     else:
-        found = read_labelled(*columns, options=reading.options, bad=reading.bad)
+        found = read_labelled(*columns, more=beside, options=reading.options, bad=reading.bad)
     reading.say(found.notes)
     if renaming is not None:
         found = renaming.of(found)
@@ -111,7 +172,8 @@ def _with_spans(rows: Rows, column: str, reading: Reading) -> Rows:
     if not used:
         raise InputError(f"No row can be used: none has a valid rationale in column {column!r}.")
     reading.say([f"{sum(map(bool, spans)):,} of {len(spans):,} rows have rationales in the column {column!r}."])
-    return replace(rows if len(used) == len(rows.texts) else rows.only(used), more={column: spans})
+    kept = rows if len(used) == len(rows.texts) else rows.only(used)
+    return replace(kept, more=kept.more | {column: spans})
 
 
 def _names(target: str | LabelSet) -> Collection[str]:

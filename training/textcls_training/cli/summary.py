@@ -1,6 +1,7 @@
 """What `textcls train` prints of a training."""
 
 import shlex
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -15,6 +16,7 @@ from textcls.evaluation.label_thresholds import resting_sentence
 from textcls.evaluation.metrics import ClassificationReport
 from textcls.evaluation.unknown_labels import names_of
 from textcls_training.distillation.report import DistillationReport
+from textcls_training.fit.columns.selection import ColumnGain
 from textcls_training.pipeline.training_report import TrainReport
 
 
@@ -39,6 +41,8 @@ def summarise(console: Console, report: TrainReport, output: Path) -> None:
                 f"No validation row has {names_of(missing)}, so how well the model does there is unknown.",
                 style="yellow",
             )
+    for line in _of_columns(report.columns):
+        console.print(line, soft_wrap=True, markup=False, highlight=False)
     if report.vectors is not None:
         console.print(
             f"{report.vectors.sentence()} To train without them: --vectors none.",
@@ -64,6 +68,18 @@ def _shown(held: ClassificationReport | LabelSetReport) -> tuple[Text, list[Tabl
     if isinstance(held, LabelSetReport):
         return label_set_evaluation.score_line(held), list(label_set_evaluation.label_table(held))
     return score_line(held), [*top_k_line(held), *label_table(held)]
+
+
+def _of_columns(gains: Sequence[ColumnGain]) -> Iterator[str]:
+    """Yield which columns beside the text are read, and which bring nothing."""
+    kept = [f"{gain.name} ({gain.nats:.3f})" for gain in gains if gain.kept]
+    if kept:
+        yield (
+            f"Columns read beside the text, with what each takes off the cross-entropy of held-out rows: "
+            f"{', '.join(kept)}."
+        )
+    if left_out := [gain.name for gain in gains if not gain.kept]:
+        yield f"Columns left out, since held-out rows are answered as well without them: {', '.join(left_out)}."
 
 
 def _distilled(console: Console, found: DistillationReport) -> None:

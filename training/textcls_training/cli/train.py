@@ -40,8 +40,9 @@ from textcls.errors import ConfigError, InputError
 from textcls.evaluation.data_quality.findings import find
 from textcls.evaluation.data_quality.survey import Survey
 from textcls.explain.stability import MOST_MODELS
+from textcls.model.columns import Column
 from textcls_training.cli.beside import BesideModel
-from textcls_training.cli.rows import read_more, read_rows, read_valid
+from textcls_training.cli.rows import columns_beside, named_columns, read_more, read_rows, read_valid
 from textcls_training.config.clock import Clock
 from textcls_training.config.memory import spill_of
 from textcls_training.config.settings import from_options
@@ -60,8 +61,8 @@ optional_dependencies.look_for("onnx", "numba", "scipy", "sklearn")
 _GROUPS: Final = (
     Group(
         "Data",
-        ("text-column", "label-column", "valid", "on-error"),
-        (*READING, "weight-column", "max-tokens", "max-memory"),
+        ("text-column", "label-column", "column", "valid"),
+        ("on-error", *READING, "weight-column", "max-tokens", "max-memory"),
     ),
     Group("Output", ("output", "size", "state"), ("from", "rehearsal-rows", "keep-words", "resamples", "example")),
     Group(
@@ -88,6 +89,16 @@ _GROUPS: Final = (
 @click.option("--output", "-o", type=PATH, help="ONNX file to write.  [default: DATA with the suffix .onnx]")
 @new_text_column_option
 @new_label_column_option
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="NAME[:KIND]",
+    help=(
+        "Column beside the text, as category, number or date; without a kind it is found out. What a column does not "
+        "bring on held-out rows is left out. May be repeated; '*' is all that are neither text nor label."
+    ),
+)
 @click.option(
     "--valid",
     type=DATA,
@@ -167,6 +178,7 @@ def train(
     output: Path | None,
     text_columns: tuple[str, ...],
     label_column: str | None,
+    columns: tuple[str, ...],
     valid: Readable | None,
     merge_labels: bool,
     label_map: Readable | None,
@@ -213,8 +225,15 @@ def train(
         renaming = Renaming(names, merge=merge_labels)
         if probabilities:
             reading.say([f"The columns {probabilities} are read under the new names of the labels."])
-    rows = read_rows(data, text_columns, label_column, rationale_column, reading, targets, texts, renaming)
-    valid_rows = read_valid(valid, rows, reading, targets, renaming) if valid else None
+    wanted = named_columns(
+        columns, data, text_columns, label_column, reading, (rationale_column, targets.weight_column)
+    )
+    beside_names = [name for name, _ in wanted]
+    rows = read_rows(
+        data, text_columns, label_column, rationale_column, reading, targets, texts, renaming, beside_names
+    )
+    beside = columns_beside(wanted, rows, reading)
+    valid_rows = read_valid(valid, rows, reading, targets, renaming, beside_names) if valid else None
     more_texts = None
     if unlabelled:
         more_texts = read_more(unlabelled, rows, valid_rows, probabilities, settings["unlabelled_rows"], reading)
@@ -228,6 +247,7 @@ def train(
         valid=valid_rows,
         targets=targets,
         spans=rows.more[rationale_column] if rationale_column is not None else None,
+        columns=beside,
         console=stderr_console(quiet=reading.quiet),
     )
     report = trained(rows, output, settings, unlabelled=more_texts, state=state, from_state=from_state)
@@ -305,6 +325,7 @@ def run_training(
     console: Console,
     targets: TargetOptions = ONE_COLUMN,
     spans: Sequence[Spans] | None = None,
+    columns: Sequence[Column] = (),
     unlabelled: UnlabelledTexts | None = None,
     state: Path | None = None,
     from_state: Path | None = None,
@@ -318,8 +339,8 @@ def run_training(
     from textcls_training.fit.progress import progress_on
     from textcls_training.pipeline import training as pipeline
 
-    given = labelled_texts_of(rows, targets, spans)
-    validation = labelled_texts_of(valid, targets) if valid else None
+    given = labelled_texts_of(rows, targets, spans, columns)
+    validation = labelled_texts_of(valid, targets, columns=columns) if valid else None
     with stopped_by_ctrl_c(quiet=console.quiet) as stop, progress_on(console) as callback:
         return pipeline.train(
             given,

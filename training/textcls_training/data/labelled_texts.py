@@ -6,9 +6,11 @@ from typing import Any, Final
 
 from textcls.data import Labelled, LabelledSets, TargetOptions
 from textcls.errors import InputError
+from textcls.model.columns import Column, pack
 from textcls.model.label_sets import LabelSet
 from textcls.model.labels import label_problem, labels_problem
 from textcls.model.rows_hash import RowsHash
+from textcls_training.data.column_kinds import cells_of_rows
 from textcls_training.data.rationales import Spans
 
 Rows = Labelled | LabelledSets
@@ -26,6 +28,8 @@ class LabelledTexts:
         names: where there are sets: the labels beyond those in them, such as columns without a positive row.
         weights: how much each row counts, at least 0; None where each counts 1.
         rationales: human rationales of each text, the reasons for its label, as spans of characters; None for none.
+        columns: the columns beside the text that the model is to read.
+        cells: what stands in them (`textcls.model.columns`), a line each; nothing without columns.
         text_columns: where the texts came from; several columns are joined.
         label_column: where the labels came from.
         written: how they are written there, where a text may have several.
@@ -37,6 +41,8 @@ class LabelledTexts:
     names: Sequence[str] = ()
     weights: Sequence[float] | None = None
     rationales: Sequence[Spans] | None = None
+    columns: tuple[Column, ...] = ()
+    cells: Sequence[Sequence[str]] = ()
     text_columns: tuple[str, ...] = ("text",)
     label_column: str = "label"
     written: TargetOptions = ONE_COLUMN
@@ -53,6 +59,7 @@ class LabelledTexts:
             labels=[self.labels[i] for i in numbers] if self.label_sets is None else (),
             label_sets=None if self.label_sets is None else [self.label_sets[i] for i in numbers],
             weights=None if self.weights is None else [self.weights[i] for i in numbers],
+            cells=[self.cells[i] for i in numbers] if self.columns else (),
             rationales=None if self.rationales is None else [self.rationales[i] for i in numbers],
         )
 
@@ -87,18 +94,26 @@ class LabelledTexts:
             rows = self.label_sets
         return next((i for i, labels in enumerate(rows) if name in labels), 0)
 
+    def rows(self) -> Sequence[str]:
+        """Return the rows as a model reads them: the texts, with their cells if there are columns."""
+        if not self.columns:
+            return self.texts
+        return [pack(cells, text) for cells, text in zip(self.cells, self.texts, strict=True)]
+
     def sha256(self) -> str:
         """Return a hash of all texts and labels, in their order, and of their weights."""
         found = RowsHash()
         targets: Sequence[Any] = self.labels if self.label_sets is None else self.label_sets
-        for _ in found.over(zip(self.texts, targets, strict=True)):
+        for _ in found.over(zip(self.rows(), targets, strict=True)):
             pass
         found.weigh(self.weights or ())
         return found.hexdigest()
 
 
-def labelled_texts_of(rows: Rows, targets: TargetOptions, spans: Sequence[Spans] | None = None) -> LabelledTexts:
-    """Return rows of files as they are trained on."""
+def labelled_texts_of(
+    rows: Rows, targets: TargetOptions, spans: Sequence[Spans] | None = None, columns: Sequence[Column] = ()
+) -> LabelledTexts:
+    """Return rows of files as they are trained on, with what stands in the `columns` beside the text."""
     return LabelledTexts(
         texts=rows.texts,
         labels=() if isinstance(rows, LabelledSets) else rows.labels,
@@ -109,4 +124,6 @@ def labelled_texts_of(rows: Rows, targets: TargetOptions, spans: Sequence[Spans]
         text_columns=rows.text_columns,
         label_column=rows.label_column,
         written=targets,
+        columns=tuple(columns),
+        cells=cells_of_rows(columns, rows.more),
     )

@@ -10,6 +10,9 @@ from onnx import helper, numpy_helper
 from textcls_training.models.opset import OPSET
 
 IR_VERSION: Final = 10
+# Domain and version of the operator that knows the number of a string.
+STRINGS_DOMAIN: Final = "ai.onnx.ml"
+STRINGS_VERSION: Final = 4
 
 
 class GraphBuilder:
@@ -55,4 +58,6 @@ class GraphBuilder:
 def make_model(graph: onnx.GraphProto) -> onnx.ModelProto:
     """Return a model of the operators that saved models are made of."""
     opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("com.microsoft", 1)]
+    if any(node.domain == STRINGS_DOMAIN for node in graph.node):
+        opsets.append(helper.make_opsetid(STRINGS_DOMAIN, STRINGS_VERSION))
     return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)

@@ -20,6 +20,7 @@ from textcls.errors import ArtifactError, ConfigError
 from textcls.model import artifact
 from textcls_training.data.arrays import Float64
 from textcls_training.data.corpus import Corpus
+from textcls_training.export.heads.column_head import ColumnHead
 from textcls_training.export.heads.outputs import OUTPUTS
 from textcls_training.export.heads.scoring_head import ScoringHead
 
@@ -77,7 +78,10 @@ class Parity:
             self._compare(session, texts)
 
     def _compare(self, session: onnxruntime.InferenceSession, texts: Sequence[str]) -> None:
-        found = session.run(list(OUTPUTS), {artifact.INPUT: np.array(texts, object)})
+        feed = {artifact.INPUT: np.array(texts, object)}
+        if isinstance(self.head, ColumnHead):
+            feed |= self.head.feed(len(texts))
+        found = session.run(list(OUTPUTS), feed)
         expected = self.head.answers(*self.head.inputs(self.tables, Corpus.of(texts, self.max_tokens)))
         if not all(np.isfinite(ours).all() for ours in expected):
             raise ConfigError(

@@ -11,6 +11,7 @@ from textcls_training.config.settings import Size
 from textcls_training.data.corpus import Corpus
 from textcls_training.export.bits_table import BitsTable
 from textcls_training.export.builder import make_model
+from textcls_training.export.heads.column_head import ColumnHead
 from textcls_training.export.heads.folded_head import FoldedHead
 from textcls_training.export.heads.scoring_head import ScoringHead, scoring_head
 from textcls_training.export.parity import Parity, write_checked
@@ -18,6 +19,7 @@ from textcls_training.export.prune import budget, lookup_tables
 from textcls_training.export.tables import LookupTables
 from textcls_training.export.text_graph import build_text_graph
 from textcls_training.models.calibration import AnyCalibration
+from textcls_training.models.columns import ColumnTerms
 from textcls_training.models.ensemble import TrainedModel
 
 # What a text graph reads.
@@ -56,10 +58,11 @@ def build_graph(tables: Tables, head: ScoringHead, max_tokens: int) -> onnx.Mode
         text, row_outputs = tables.text_graph(max_tokens).graph, ()
     scores = head.graph().graph
     made = {output.name: output for output in (*text.output, *scores.output)}
-    names = (*artifact.OUTPUTS, *row_outputs, artifact.EMBEDDING, artifact.SUPPORT)
+    names = (*artifact.OUTPUTS, *row_outputs, artifact.EMBEDDING, artifact.SUPPORT, artifact.COLUMN_CONTRIBUTIONS)
     outputs = [made[name] for name in names if name in made]
+    inputs = [*text.input, *(one for one in scores.input if one.name == artifact.COLUMNS)]
     nodes, constants = [*text.node, *scores.node], [*text.initializer, *scores.initializer]
-    return make_model(helper.make_graph(nodes, "textcls", text.input, outputs, constants))
+    return make_model(helper.make_graph(nodes, "textcls", inputs, outputs, constants))
 
 
 def save(
@@ -69,14 +72,19 @@ def save(
     info: ModelInfo,
     path: Path,
     corpus: Corpus | None = None,
+    columns: ColumnTerms | None = None,
 ) -> None:
     """Join, check against the trained model, also on the longest text of `corpus`, and write to `path`.
+
+    Of `columns` beside the text, if there are any, the logits have what they add.
 
     Raises:
         ConfigError: training diverged: the model's answers are not finite; nothing is written.
         ArtifactError: the model and ONNX Runtime disagree; the model is beside `path`, see `write_checked`.
     """
     head = scoring_head(model, calibration)
+    if columns is not None:
+        head = ColumnHead(head, columns, calibration)
     content = content_of(tables, head, info)
     write_checked(content, path, Parity(tables, head, info.max_tokens, model.types, corpus))
 

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
 from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.evaluation.label_thresholds import THRESHOLD_ROWS
 from textcls.evaluation.metrics import ClassificationReport
@@ -12,6 +14,7 @@ from textcls_training.config.resolve import LabelWeights
 from textcls_training.distillation.run import DistillationOutcome
 from textcls_training.export.heads.scoring_head import empty_text_logits
 from textcls_training.export.versions import versions
+from textcls_training.fit.columns.selection import FittedColumns
 from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.validation import LabelSetValidation
 from textcls_training.models.calibration import AnyCalibration, LabelSetCalibration, PrototypeCalibration
@@ -27,15 +30,20 @@ def model_info(
     held_out: HeldOut,
     rows: int,
     vectors: VectorsReport | None,
+    columns: FittedColumns,
 ) -> ModelInfo:
     """Return what the file says of itself. The names of its keys stay from version to version."""
     selected, model, config = outcome.fitted.selected, outcome.fitted.model, outcome.fitted.config
-    given, linear, learned = task.given, task.config.head == "linear", task.learned
+    given, linear, learned, terms = task.given, task.config.head == "linear", task.learned, columns.terms
+    bias = empty_text_logits(model) if linear else (0.0,) * len(names)
+    if terms is not None:
+        bias = tuple(float(np.float32(one) + more) for one, more in zip(bias, terms.bias_C, strict=True))
     return ModelInfo(
         labels=tuple(names),
-        bias=empty_text_logits(model) if linear else (0.0,) * len(names),
+        bias=bias,
         temperature=selected.calibration.temperature,
-        **_task(selected.calibration, distinct=model.distinct),
+        **_task(selected.calibration, distinct=model.distinct, columns=terms is not None),
+        columns=() if terms is None else terms.columns,
         max_tokens=config.max_tokens,
         features=config.features,
         model=asdict(config.model),
@@ -61,19 +69,20 @@ def model_info(
             **({"continued": learned.metadata()} if learned is not None else {}),
             **({"distillation": outcome.metadata} if outcome.metadata else {}),
             **({"vectors": asdict(vectors)} if vectors else {}),
+            **({"columns": [gain.to_json() for gain in columns.gains]} if columns.gains else {}),
             **_threshold_rows(selected.calibration),
             **({"parts": _parts(selected.calibration)} if not linear else {}),
         },
     )
 
 
-def _task(calibration: AnyCalibration, *, distinct: bool) -> dict[str, Any]:
-    """Return what the file says of its task, where a text may have several labels; nothing where it has one."""
+def _task(calibration: AnyCalibration, *, distinct: bool, columns: bool) -> dict[str, Any]:
+    """Return what the file says of its format, and of its task where a text may have several labels."""
     if not isinstance(calibration, LabelSetCalibration):
-        return {}
+        return {"format_version": 4} if columns else {}
     return {
         "task": "multi-label",
-        "format_version": 3 if distinct else 2,
+        "format_version": 4 if columns else 3 if distinct else 2,
         "scale": calibration.scale,
         "shift": calibration.shift,
         "thresholds": calibration.thresholds,

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from textcls._util.atomic_write import check_output_path
@@ -23,11 +24,13 @@ from textcls_training.distillation.run import Distillation, DistillationOutcome
 from textcls_training.export.save import Tables, save, tables_of
 from textcls_training.export.versions import versions
 from textcls_training.fit.callbacks import NOBODY, Callback
+from textcls_training.fit.columns.selection import FittedColumns, fit_columns
 from textcls_training.fit.cross_fit import cross_fit
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.threads import reproducible
 from textcls_training.models.calibration import PrototypeCalibration
+from textcls_training.models.columns import ColumnTerms
 from textcls_training.models.ensemble import TrainedModel
 from textcls_training.models.vectors_report import VectorsReport
 from textcls_training.pipeline.continuing import Continuation, keep
@@ -168,7 +171,8 @@ def _run(task: Task, state: Path | None, opened_files: ExitStack) -> TrainingRun
         outcome = distillation.run(task.given, task.valid, dataset, part, fitted, task.callback, stop, checkpoints)
         clock.lap("distilling")
     outcome = _with_head(outcome, task.config, len(prepared.names))
-    report, tables = _saved(task, prepared.names, outcome, len(fitted.learned.labels))
+    outcome, columns = _with_columns(outcome, task, prepared)
+    report, tables = _saved(task, prepared.names, outcome, columns, len(fitted.learned.labels))
     clock.lap("saving")
     if folder is not None and not outcome.fitted.selected.interrupted:
         _keep(folder, task, prepared, fitted)
@@ -204,6 +208,22 @@ def _with_head(outcome: DistillationOutcome, config: TrainConfig, labels: int) -
     return replace(outcome, fitted=replace(outcome.fitted, selected=selected))
 
 
+def _with_columns(
+    outcome: DistillationOutcome, task: Task, prepared: Prepared
+) -> tuple[DistillationOutcome, FittedColumns]:
+    """Return what held-out rows choose with the columns beside the text, and what these add."""
+    selected, given = outcome.fitted.selected, task.given
+    if not given.columns:
+        return outcome, FittedColumns(None, selected, ())
+    if task.valid is not None:
+        cells = task.valid.cells
+    else:
+        held_out = [np.flatnonzero(prepared.part == i) for i in range(outcome.fitted.folds)]
+        cells = [given.cells[i] for rows in held_out for i in rows.tolist()]
+    found = fit_columns(given.columns, cells, selected)
+    return replace(outcome, fitted=replace(outcome.fitted, selected=found.selected)), found
+
+
 def _distillation(config: TrainConfig, unlabelled: UnlabelledTexts | None, given: LabelledTexts) -> Distillation | None:
     """Return what is to be done with unlabelled texts; None if there are none, or if they are to count nothing."""
     if unlabelled is not None and given.weights is not None:
@@ -217,15 +237,17 @@ def _distillation(config: TrainConfig, unlabelled: UnlabelledTexts | None, given
     return None if config.unlabelled_weight == 0 else Distillation(unlabelled, config)
 
 
-def _saved(task: Task, names: Sequence[str], outcome: DistillationOutcome, rows: int) -> tuple[TrainReport, Tables]:
+def _saved(
+    task: Task, names: Sequence[str], outcome: DistillationOutcome, columns: FittedColumns, rows: int
+) -> tuple[TrainReport, Tables]:
     """Write the model file, which has learned from so many labelled rows; return the report, and the tables in it."""
     fitted, config = outcome.fitted, outcome.fitted.config
     held_out = HeldOut.of(fitted.selected, names)
     with reproducible(config.seed, config.impl), threadpool_limits(1):
         vectors = VectorsReport.of(fitted.model, fitted.learned.corpus)
-        info = model_info(task, names, outcome, held_out, rows, vectors)
+        info = model_info(task, names, outcome, held_out, rows, vectors, columns)
         info = replace(info, example=task.config.example)
-        tables = _save(fitted, task.given, info, task.config, task.output)
+        tables = _save(fitted, task.given, info, task.config, task.output, columns.terms)
     report = TrainReport.of(
         fitted.model,
         fitted.selected,
@@ -236,18 +258,26 @@ def _saved(task: Task, names: Sequence[str], outcome: DistillationOutcome, rows:
         vectors=vectors,
         seconds={},
         distillation=outcome.report,
+        columns=columns.gains,
         trainer=config.impl,
     )
     return report, tables
 
 
-def _save(fitted: Fitted, given: LabelledTexts, info: ModelInfo, config: TrainConfig, output: Path) -> Tables:
+def _save(
+    fitted: Fitted,
+    given: LabelledTexts,
+    info: ModelInfo,
+    config: TrainConfig,
+    output: Path,
+    terms: ColumnTerms | None,
+) -> Tables:
     """Write the model file; return the tables that it reads."""
     corpus, size = fitted.learned.corpus, fitted.config.size
     if config.head == "linear":
         tables = tables_of(fitted.model, corpus, size)
         info = _summarised(info, fitted, tables)
-        save(fitted.model, tables, fitted.selected.calibration, info, output, corpus)
+        save(fitted.model, tables, fitted.selected.calibration, info, output, corpus, terms)
         return tables
     calibration = fitted.selected.calibration
     if not isinstance(calibration, PrototypeCalibration):

@@ -11,6 +11,7 @@ from textcls_training.config.resolve import Trainers
 from textcls_training.data.arrays import Float32
 from textcls_training.distillation.report import DistillationReport
 from textcls_training.fit.calibration import MIN_ROWS
+from textcls_training.fit.columns.selection import ColumnGain
 from textcls_training.fit.label_set_calibration import assigned_by_others
 from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.validation import LabelSetValidation
@@ -82,6 +83,7 @@ class TrainReport:
         distillation: what unlabelled texts have brought; None without any.
         threshold_rows: how many held-out rows have chosen the threshold of each label; None where these reach a target,
             and where there are none.
+        columns: what columns beside the text bring; none without any.
         trainer: who trained: compiled loops of gradient steps, machines of one label each, or the reference.
     """
 
@@ -102,6 +104,7 @@ class TrainReport:
     seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
     distillation: DistillationReport | None = None
     threshold_rows: Mapping[str, int] | None = None
+    columns: tuple[ColumnGain, ...] = ()
     trainer: Trainers = "compiled"
 
     @classmethod
@@ -117,6 +120,7 @@ class TrainReport:
         seconds: Mapping[str, float],
         vectors: VectorsReport | None = None,
         distillation: DistillationReport | None = None,
+        columns: tuple[ColumnGain, ...] = (),
         trainer: Trainers = "compiled",
     ) -> "TrainReport":
         """Gather what is told of a model. Arguments as the attributes."""
@@ -142,13 +146,15 @@ class TrainReport:
             seconds=seconds,
             distillation=distillation,
             threshold_rows=of_thresholds,
+            columns=columns,
             trainer=trainer,
         )
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain data, whose names stay from version to version."""
         distilled = None if self.distillation is None else self.distillation.to_json()
-        found = asdict(self) | {"held_out": self.held_out.as_json(), "distillation": distilled}
+        columns = [gain.to_json() for gain in self.columns]
+        found = asdict(self) | {"held_out": self.held_out.as_json(), "distillation": distilled, "columns": columns}
         return {"shares" if name == "ensemble_weights" else name: value for name, value in found.items()}
 
     @property

@@ -1,0 +1,144 @@
+"""Columns beside the text from training to answer: read, left out, answered by, and explained."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import fail, run, write_rows
+from textcls import Classifier
+from textcls.explain.counterfactual import counterfactual
+
+DAYS = [f"2024-05-{day:02}" for day in range(1, 29)]
+WORDS = [f"{first}{second}" for first in ("ba", "di", "fo", "gu", "li", "me") for second in ("ra", "so", "ti", "nu")]
+HEADER = ("text", "product", "price", "opened", "noise", "label")
+
+
+def rows_of(seed: int, rows: int = 300) -> list[tuple[str, ...]]:
+    """Rows whose text says little, whose product and price say more, and whose noise says nothing."""
+    draw = random.Random(seed)
+    found: list[tuple[str, ...]] = []
+    for _ in range(rows):
+        label = draw.choice(["refund", "repair"])
+        likely = "Phone" if label == "refund" else "lamp"
+        product = likely if draw.random() < 0.8 else draw.choice(["Phone", "lamp", ""])
+        price = draw.gauss(20 if label == "refund" else 35, 8)
+        word = draw.choice(["please", "hello", "help", label if draw.random() < 0.3 else "hm"])
+        price_cell = f"{price:.2f}".replace(".", ",") if draw.random() < 0.9 else "unknown"
+        others = " ".join(draw.choices(WORDS, k=5))
+        found.append((f"{word} {others}", product, price_cell, draw.choice(DAYS), str(draw.random()), label))
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("columns")
+    write_rows(folder / "train.csv", [HEADER, *rows_of(1)])
+    write_rows(folder / "test.csv", [HEADER, *rows_of(2)])
+    run("train", folder / "train.csv", "--output", folder / "m.onnx", "--column", "*", "--vectors", "none", "--json")
+    return folder
+
+
+def test_the_kinds_of_columns_are_found_out_and_what_brings_nothing_is_left_out(folder: Path) -> None:
+    info = Classifier.load(folder / "m.onnx").info
+    assert [(column.name, column.kind) for column in info.columns] == [("product", "category"), ("price", "number")]
+    assert {gain["name"]: gain["kept"] for gain in info.training["columns"]} == {
+        "product": True, "price": True, "opened": False, "noise": False,
+    }  # fmt: skip
+    assert info.format_version == 4
+    assert info.columns[0].values == ("lamp", "phone") or info.columns[0].values == ("phone", "lamp")
+
+
+def test_a_file_is_answered_by_its_columns_and_better_than_by_its_text(folder: Path, tmp_path: Path) -> None:
+    with_columns = json.loads(run("evaluate", folder / "m.onnx", folder / "test.csv", "--json").stdout)
+    run("train", folder / "train.csv", "--output", tmp_path / "text.onnx", "--vectors", "none", "--quiet")
+    alone = json.loads(run("evaluate", tmp_path / "text.onnx", folder / "test.csv", "--json").stdout)
+    assert with_columns["accuracy"] > alone["accuracy"] + 0.1
+    run("predict", folder / "m.onnx", folder / "test.csv", "--output", tmp_path / "out.jsonl", "--explain")
+    first = json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0])
+    classifier = Classifier.load(folder / "m.onnx")
+    expected = classifier.predict({name: first[name] for name in HEADER[:-1]})
+    assert first["predicted_label"] == expected.label
+    assert first["score"] == pytest.approx(expected.score, abs=1e-4)
+
+
+def test_bias_tokens_and_columns_add_up_to_the_logit(folder: Path) -> None:
+    classifier = Classifier.load(folder / "m.onnx")
+    for row in (
+        {"text": "help there", "product": "Phone", "price": "12,5"},
+        {"text": "help there", "product": "a thing never seen", "price": "nothing"},
+        {"text": ""},
+        "help there",
+    ):
+        found = classifier.explain(row)
+        assert found.completeness_error < 1e-4
+        assert [cell.name for cell in found.cells] == ["price", "product"]
+        assert found.attribution().cells[0][0] == "price"
+    seen = classifier.explain({"text": "help there", "product": "Phone", "price": "12,5"})
+    assert (seen.text, [cell.value for cell in seen.cells]) == ("help there", ["12.5", "phone"])
+    assert seen.cells[1].contributions[list(seen.labels).index("refund")] > 0
+
+
+def test_an_unknown_category_adds_nothing_and_a_row_may_lack_columns(folder: Path) -> None:
+    classifier = Classifier.load(folder / "m.onnx")
+    found = classifier.explain({"text": "help there", "product": "a thing never seen"})
+    assert not found.cells[1].contributions.any()
+    together = classifier.predict([{"text": "help", "product": "lamp"}, "help", {"text": "help", "product": "phone"}])
+    alone = [classifier.predict(row).score for row in ({"text": "help", "product": "lamp"}, "help")]
+    assert [answer.score for answer in together[:2]] == pytest.approx(alone, abs=1e-6)
+
+
+def test_explain_lists_columns_under_the_tokens(folder: Path, tmp_path: Path) -> None:
+    asked = ("explain", folder / "m.onnx", "help there", "--column", "product=Phone", "--column", "noise=3")
+    shown = run(*asked).stdout
+    assert "product = phone" in shown
+    assert "price = (missing)" in shown
+    assert "bias + tokens + columns = logit" in shown
+    plain = json.loads(run(*asked, "--json").stdout)
+    assert [column["name"] for column in plain["columns"]] == ["price", "product"]
+    evidence = plain["evidence"]
+    added = sum(column["added"] for column in evidence["columns"])
+    assert evidence["bias"] + sum(evidence["tokens"]) + added == pytest.approx(evidence["total"], abs=1e-4)
+    run(*asked, "--html", tmp_path / "page.html", "--plot", tmp_path / "plot.svg")
+    assert "product = phone" in (tmp_path / "page.html").read_text()
+
+
+def test_a_counterfactual_leaves_the_columns_as_they_are(folder: Path) -> None:
+    classifier = Classifier.load(folder / "m.onnx")
+    row = {"text": "refund there repair hello", "price": "27"}
+    found = counterfactual(classifier, classifier.explain(row).row).found
+    assert found is not None
+    assert found.score == pytest.approx(classifier.predict({**row, "text": found.text}).score, abs=1e-5)
+
+
+def test_the_same_rows_give_the_same_bytes(folder: Path, tmp_path: Path) -> None:
+    options = ("--column", "product", "--column", "price:number", "--column", "opened", "--column", "noise")
+    again = tmp_path / "again.onnx"
+    run("train", folder / "train.csv", "--output", again, *options, "--vectors", "none", "--quiet")
+    assert again.read_bytes() == (folder / "m.onnx").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("code", "options", "said"),
+    [
+        (3, ("--column", "colour"), "has no column 'colour'"),
+        (3, ("--column", "label"), "The column 'label' is named twice; it can be read in one way alone"),
+        (3, ("--column", "product:number"), "The column 'product' holds no number; the first value is"),
+        (3, ("--column", "product:date"), "The column 'product' holds no date that is understood"),
+        (2, ("--column", ""), "A column beside the text needs a name"),
+        (2, ("--column", "product", "--head", "prototypes"), "Prototypes read texts alone; leave the columns out"),
+    ],
+)
+def test_columns_that_cannot_be_read_are_refused_in_a_sentence(
+    folder: Path, tmp_path: Path, code: int, options: tuple[str, ...], said: str
+) -> None:
+    model = tmp_path / "m.onnx"
+    assert said in fail(code, "train", folder / "train.csv", "--output", model, *options, "--quiet")
+    assert not model.exists()
+
+
+def test_a_column_that_the_model_does_not_read_is_told(folder: Path) -> None:
+    said = fail(2, "explain", folder / "m.onnx", "help", "--column", "colour=red")
+    assert "The model reads no column 'colour' beside the text; it reads 'product' and 'price'" in said
+    assert "has no value; write NAME=VALUE" in fail(2, "explain", folder / "m.onnx", "help", "--column", "product")

@@ -1,0 +1,149 @@
+"""Cells: what stands in a column beside the text, as a model reads it, however it is written."""
+
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+
+from textcls.errors import InputError
+from textcls.model.columns import (
+    BETWEEN_CELLS,
+    END_OF_CELLS,
+    Column,
+    category,
+    cells_of,
+    count,
+    moment,
+    names_of_cells,
+    number,
+    pack,
+    require_columns,
+    some_cells,
+    unpack,
+)
+
+COLUMNS = (Column("product", "category", ("phone",)), Column("price", "number"), Column("opened", "date"))
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("12", 12),
+        (" 1,234.50 ", 1234.5),
+        ("1.234,50", 1234.5),
+        ("1.234.567", 1_234_567),
+        ("12,5", 12.5),
+        ("1,234", 1234),
+        ("-3e2", -300),
+        ("$ 12", 12),
+        ("12 %", 12),
+        ("12\u00a0€", 12),
+        (3, 3),
+        (True, 1),
+        (Decimal("2.5"), 2.5),
+        (np.float32(1.5), 1.5),
+        ("", None),
+        ("n/a", None),
+        ("1_000", None),
+        ("nan", None),
+        ("inf", None),
+        (float("nan"), None),
+        (None, None),
+        ("12 apples", None),
+    ],
+)
+def test_a_number_is_read_however_it_is_written(value: Any, expected: float | None) -> None:
+    assert number(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "date_format", "expected"),
+    [
+        ("2024-05-31", None, datetime(2024, 5, 31)),
+        ("2024-05-31T14:30:00+02:00", None, datetime(2024, 5, 31, 14, 30)),
+        ("31.05.2024", "%d.%m.%Y", datetime(2024, 5, 31)),
+        ("05/31/2024 14:30", "%m/%d/%Y", datetime(2024, 5, 31, 14, 30)),
+        (date(2024, 5, 31), None, datetime(2024, 5, 31)),
+        (datetime(2024, 5, 31, 14), None, datetime(2024, 5, 31, 14)),
+        ("20240531", None, None),
+        ("yesterday", "%d.%m.%Y", None),
+        ("", None, None),
+        (None, None, None),
+        (7, None, None),
+    ],
+)
+def test_a_date_is_read_as_iso_8601_says_or_in_the_format_of_the_column(
+    value: Any, date_format: str | None, expected: datetime | None
+) -> None:
+    assert moment(value, date_format) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("  Phone \n XL ", "phone xl"),
+        (3.0, "3"),
+        (3.5, "3.5"),
+        (False, "false"),
+        (None, ""),
+        (float("nan"), ""),
+        (f"a{END_OF_CELLS}b{BETWEEN_CELLS}c", "a b c"),
+        ("half \ud83d", ""),
+    ],
+)
+def test_a_category_has_one_form_whatever_its_case_spaces_and_type(value: Any, expected: str) -> None:
+    assert category(value) == expected
+
+
+def test_a_row_has_its_numbers_first_and_then_its_categories() -> None:
+    cells = cells_of({"product": "Phone", "price": "12,5", "opened": "1970-01-02T12:00", "more": 1}, COLUMNS)
+    assert cells == ["12.5", "1.5", "phone", "1", "Friday", "12"]
+    assert names_of_cells(COLUMNS) == [
+        "price", "opened", "product", "opened (month)", "opened (weekday)", "opened (hour)",
+    ]  # fmt: skip
+    assert count(COLUMNS) == len(cells)
+    assert some_cells(cells, COLUMNS, COLUMNS[1:2]) == ["12.5"]
+    assert some_cells(cells, COLUMNS, (COLUMNS[0], COLUMNS[2])) == ["1.5", "phone", "1", "Friday", "12"]
+
+
+def test_what_is_missing_or_makes_no_sense_is_an_empty_cell() -> None:
+    assert cells_of({"price": "much", "opened": "soon"}, COLUMNS) == [""] * 6
+
+
+def test_a_list_is_refused_with_the_name_of_its_column() -> None:
+    with pytest.raises(ValueError, match="the column 'product' holds a list; write a string, a number or a date"):
+        cells_of({"product": ["phone"]}, COLUMNS)
+
+
+def test_a_packed_row_is_its_cells_and_its_text_again() -> None:
+    cells = cells_of({"product": "phone"}, COLUMNS)
+    text = f"it may hold {END_OF_CELLS} as well"
+    assert unpack(pack(cells, text), COLUMNS) == (cells, text)
+    assert unpack("a text alone", COLUMNS) == ([""] * 6, "a text alone")
+    with pytest.raises(InputError, match="A row has 2 cells before its text, and the model reads 6"):
+        unpack(pack(["1", "2"], text), COLUMNS)
+
+
+def test_a_column_is_read_in_one_way_alone() -> None:
+    require_columns(COLUMNS, ["text"])
+    with pytest.raises(InputError, match="The column 'price' is named twice"):
+        require_columns(COLUMNS, ["price"])
+    with pytest.raises(InputError, match="There are 201 columns beside the text; a model reads 200 at most"):
+        require_columns([Column(str(i), "number") for i in range(201)], [])
+
+
+def test_a_column_is_the_same_as_plain_data_again() -> None:
+    column = Column("opened", "date", date_format="%d.%m.%Y")
+    assert Column.from_json({**column.to_json(), "values": [], "knots": []}) == column
+    for wrong in (
+        {"kind": "colour"},
+        {"name": ""},
+        {"values": [1]},
+        {"values": "phone"},
+        {"date_format": 1},
+        {"knots": ["1"]},
+    ):
+        with pytest.raises(ValueError, match="columns holds"):
+            Column.from_json({**column.to_json(), "values": [], "knots": [], **wrong})

@@ -1,0 +1,289 @@
+"""Columns beside the text: categories, numbers and dates, as a model reads them.
+
+What stands in a row, whatever its type, becomes one to four cells, which are strings: of a category the value, of a
+number the shortest decimal, of a date the days since 1970 and its month, weekday and hour. An empty cell is a missing
+one. The graph of a model with columns has them as a second input, `columns` [B, cells]: numbers first, then categories.
+
+On its way through files, batches, processes and requests a row is one string (`pack`): its cells, then its text, told
+apart by the separators that ASCII has for that.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import date, datetime
+from numbers import Number
+from typing import Any, Final, Literal, get_args
+
+from textcls.errors import InputError
+from textcls.model.labels import unpaired_surrogate
+
+Kind = Literal["category", "number", "date"]
+KINDS: Final = get_args(Kind)
+# What follows the cells of a row, and what stands between them: the separators of records and of units.
+END_OF_CELLS: Final = "\x1e"
+BETWEEN_CELLS: Final = "\x1f"
+# Of a date, what else there is beside its day.
+DATE_PARTS: Final = ("month", "weekday", "hour")
+MOST_COLUMNS: Final = 200
+# What a longer category is cut to.
+CATEGORY_CHARACTERS: Final = 200
+_EPOCH: Final = datetime(1970, 1, 1)
+_WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_IN_THOUSANDS: Final = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
+_IN_THOUSANDS_BY_POINTS: Final = re.compile(r"[+-]?\d{1,3}(\.\d{3})+,\d+|[+-]?\d{1,3}(\.\d{3}){2,}")
+_WITH_DECIMAL_COMMA: Final = re.compile(r"[+-]?\d+,\d+")
+_AROUND_NUMBERS: Final = " \t\n\r\u00a0\u202f'%$\u20ac\u00a3\u00a5"
+# How dates are written where not as ISO 8601 says, tried in this order.
+DATE_FORMATS: Final = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y", "%d %b %Y", "%b %d, %Y")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column beside the text.
+
+    Attributes:
+        name: its name.
+        kind: how it is read.
+        values: of a category those that the training has seen, the most frequent first; of others none.
+        knots: of a number or a date, between which values its curve is a line each, rising; none before it is fitted.
+        date_format: how its dates are written (as `datetime.strptime` reads them), where not as ISO 8601 says.
+    """
+
+    name: str
+    kind: Kind
+    values: tuple[str, ...] = ()
+    knots: tuple[float, ...] = ()
+    date_format: str | None = None
+
+    @property
+    def numbers(self) -> int:
+        """How many of its cells are numbers."""
+        return 0 if self.kind == "category" else 1
+
+    @property
+    def categories(self) -> int:
+        """How many of its cells are categories."""
+        return {"category": 1, "number": 0, "date": len(DATE_PARTS)}[self.kind]
+
+    def cells(self, value: object) -> tuple[str, ...]:
+        """Return the cells of a value: the number, if there is one, then the categories.
+
+        What is no number where there should be one, or no date, is missing.
+
+        Raises:
+            ValueError: it is a list or an object.
+        """
+        match self.kind:
+            case "category":
+                return (category(value),)
+            case "number":
+                found = number(value)
+                return ("" if found is None else decimal(found),)
+            case "date":
+                when = moment(value, self.date_format)
+                if when is None:
+                    return ("",) * (1 + len(DATE_PARTS))
+                days = (when - _EPOCH).total_seconds() / 86_400
+                return decimal(days), f"{when.month}", _WEEKDAYS[when.weekday()], f"{when.hour}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, found: object) -> "Column":
+        """Read plain data, and check it.
+
+        Raises:
+            ValueError: that is no column.
+        """
+        if not isinstance(found, dict) or set(found) != set(cls.__slots__):
+            raise ValueError("columns holds something that is no column")
+        name, kind, values, knots, form = (found[key] for key in cls.__slots__)
+        if not isinstance(name, str) or not name or kind not in KINDS or not isinstance(form, str | None):
+            raise ValueError("columns holds a column without a name, or of a kind that there is not")
+        if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+            raise ValueError("columns holds values that are no strings")
+        if not isinstance(knots, list) or not all(type(knot) in (int, float) and math.isfinite(knot) for knot in knots):
+            raise ValueError("columns holds knots that are no finite numbers")
+        return cls(name, kind, tuple(values), tuple(knots), form)
+
+
+def category(value: object) -> str:
+    """Return a category as a cell: upper and lower case are one, and so are spaces of any kind and number.
+
+    Raises:
+        ValueError: it is a list or an object.
+    """
+    if isinstance(value, list | tuple | set | dict):
+        raise ValueError(f"holds a {type(value).__name__}; write a string, a number or a date")
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    # Separators of cells are spaces for `split`.
+    found = " ".join(str(value).casefold().split())[:CATEGORY_CHARACTERS]
+    return "" if unpaired_surrogate(found) else found
+
+
+def number(value: object) -> float | None:
+    """Return a number, also of a string such as `1,234.50`, `1.234,50`, `12,5` or `$ 12`; None for anything else.
+
+    A comma before three digits parts thousands, a point never does but before a comma or another point.
+
+    Raises:
+        ValueError: it is a list or an object.
+    """
+    if isinstance(value, str):
+        written = value.strip(_AROUND_NUMBERS)
+        if _IN_THOUSANDS.fullmatch(written):
+            written = written.replace(",", "")
+        elif _IN_THOUSANDS_BY_POINTS.fullmatch(written) or _WITH_DECIMAL_COMMA.fullmatch(written):
+            written = written.replace(".", "").replace(",", ".")
+        elif "_" in written:
+            return None
+    elif isinstance(value, list | tuple | set | dict):
+        raise ValueError(f"holds a {type(value).__name__}; write a string, a number or a date")
+    elif isinstance(value, Number) or hasattr(value, "__float__"):
+        written = str(float(value))
+    else:
+        return None
+    try:
+        found = float(written)
+    except ValueError:
+        return None
+    return found if abs(found) < 1e30 else None
+
+
+def decimal(value: float) -> str:
+    """Return a number as a cell: with the seven digits that 32 bits have."""
+    return f"{value:.9g}"
+
+
+def moment(value: object, date_format: str | None = None) -> datetime | None:
+    """Return a date with its time, without a time zone: as it is told where it was written; None for anything else.
+
+    Args:
+        value: a date, or a string.
+        date_format: how strings are written that are not as ISO 8601 says.
+
+    Raises:
+        ValueError: it is a list or an object.
+    """
+    if isinstance(value, list | tuple | set | dict):
+        raise ValueError(f"holds a {type(value).__name__}; write a string, a number or a date")
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=None)
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day)
+    if not isinstance(value, str) or not (written := value.strip()):
+        return None
+    try:
+        # Digits alone are numbers, though ISO 8601 has dates of such.
+        return None if written.isdigit() else datetime.fromisoformat(written).replace(tzinfo=None)
+    except ValueError:
+        return None if date_format is None else _parsed(written, date_format)
+
+
+def _parsed(written: str, date_format: str) -> datetime | None:
+    for form in (date_format, f"{date_format} %H:%M", f"{date_format} %H:%M:%S"):
+        try:
+            return datetime.strptime(written, form)
+        except ValueError:
+            continue
+    return None
+
+
+def cells_of(fields: Mapping[str, Any], columns: Sequence[Column]) -> list[str]:
+    """Return the cells of a row: the numbers of all columns, then their categories.
+
+    Args:
+        fields: the row, by the names of its columns; one that it has not is missing.
+        columns: those of the model.
+
+    Raises:
+        ValueError: one holds a list or an object; the text says which.
+    """
+    numbers: list[str] = []
+    categories: list[str] = []
+    for column in columns:
+        try:
+            found = column.cells(fields.get(column.name))
+        except ValueError as error:
+            raise ValueError(f"the column {column.name!r} {error}") from error
+        numbers += found[: column.numbers]
+        categories += found[column.numbers :]
+    return numbers + categories
+
+
+def some_cells(cells: Sequence[str], columns: Sequence[Column], kept: Sequence[Column]) -> list[str]:
+    """Return of the cells of a row, which has `columns`, those of the columns in `kept`."""
+    numbers = sum(column.numbers for column in columns)
+    number, category = iter(cells[:numbers]), iter(cells[numbers:])
+    first: list[str] = []
+    then: list[str] = []
+    for column in columns:
+        of_number = [next(number) for _ in range(column.numbers)]
+        of_category = [next(category) for _ in range(column.categories)]
+        if column in kept:
+            first += of_number
+            then += of_category
+    return first + then
+
+
+def pack(cells: Sequence[str], text: str) -> str:
+    """Return a row as one string."""
+    return BETWEEN_CELLS.join(cells) + END_OF_CELLS + text
+
+
+def unpack(row: str, columns: Sequence[Column]) -> tuple[list[str], str]:
+    """Return the cells and the text of a row that `pack` made; of a text alone all cells are missing.
+
+    Raises:
+        InputError: it has other cells than a model of these columns reads.
+    """
+    number = count(columns)
+    head, end, text = row.partition(END_OF_CELLS)
+    if not end:
+        return [""] * number, row
+    cells = head.split(BETWEEN_CELLS)
+    if len(cells) != number:
+        raise InputError(
+            f"A row has {len(cells)} cells before its text, and the model reads {number}; hand rows over as mappings."
+        )
+    return cells, text
+
+
+def count(columns: Sequence[Column]) -> int:
+    """Return how many cells a row has."""
+    return sum(column.numbers + column.categories for column in columns)
+
+
+def names_of_cells(columns: Sequence[Column]) -> list[str]:
+    """Return what the cells of a row are called, in their order: `opened`, and `opened (weekday)`."""
+    numbers = [column.name for column in columns if column.numbers]
+    parts = [
+        [f"{column.name} ({part})" for part in DATE_PARTS] if column.kind == "date" else [column.name]
+        for column in columns
+        if column.categories
+    ]
+    return numbers + [name for names in parts for name in names]
+
+
+def require_columns(columns: Sequence[Column], others: Sequence[str]) -> None:
+    """Refuse columns that cannot stand beside each other, or beside those of text and label.
+
+    Raises:
+        InputError: one comes twice, has no UTF-8 form, or there are too many.
+    """
+    if len(columns) > MOST_COLUMNS:
+        raise InputError(f"There are {len(columns):,} columns beside the text; a model reads {MOST_COLUMNS} at most.")
+    seen = set(others)
+    for column in columns:
+        if column.name in seen:
+            raise InputError(f"The column {column.name!r} is named twice; it can be read in one way alone.")
+        if unpaired_surrogate(column.name):
+            raise InputError(f"The column {column.name!r} has no UTF-8 form; rename it.")
+        seen.add(column.name)

@@ -1,0 +1,128 @@
+"""How columns beside the text are read: as categories, numbers or dates; what nobody said is found out."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any, Final
+
+from textcls.errors import ConfigError, InputError
+from textcls.model.columns import (
+    DATE_FORMATS,
+    KINDS,
+    Column,
+    Kind,
+    category,
+    cells_of,
+    moment,
+    number,
+    require_columns,
+)
+
+# A column is of numbers, or of dates, if so many of its values are.
+MOSTLY: Final = 0.8
+# Fewer distinct numbers than this are categories, unless it is said that they are numbers.
+LEAST_NUMBERS: Final = 10
+# Values that a model file tells of each category, the most frequent first.
+TOLD_VALUES: Final = 1000
+
+
+def parse(given: str) -> tuple[str, Kind | None]:
+    """Return the name of a column, and its kind if it is said: `price:number`.
+
+    Raises:
+        ConfigError: there is no name.
+    """
+    name, _, kind = given.rpartition(":")
+    for known in KINDS:
+        if name and kind == known:
+            return name, known
+    if not given:
+        raise ConfigError("A column beside the text needs a name, such as price or price:number.")
+    return given, None
+
+
+def columns_of(
+    wanted: Sequence[tuple[str, Kind | None]], values: Mapping[str, Sequence[Any]], others: Sequence[str]
+) -> tuple[Column, ...]:
+    """Return how columns are read.
+
+    Args:
+        wanted: their names, with the kind of those of which it is said.
+        values: what stands in each, a value a row.
+        others: columns of text and label, which they cannot be as well.
+
+    Raises:
+        InputError: a column holds no dates, or no numbers, where it is said that it does; or `require_columns` says so.
+    """
+    columns = tuple(_column(name, kind, values[name]) for name, kind in wanted)
+    require_columns(columns, others)
+    return columns
+
+
+def cells_of_rows(columns: Sequence[Column], values: Mapping[str, Sequence[Any]]) -> list[list[str]]:
+    """Return the cells of all rows; rows share the strings of categories.
+
+    Raises:
+        InputError: one holds a list or an object.
+    """
+    names = [column.name for column in columns]
+    found = []
+    for i, row in enumerate(zip(*(values[name] for name in names), strict=True)):
+        try:
+            found.append(cells_of(dict(zip(names, row, strict=True)), columns))
+        except ValueError as error:
+            raise InputError(f"Row {i + 1}: {error}.") from error
+    return found
+
+
+def described(column: Column) -> str:
+    """Return what a column is read as, in words."""
+    if column.kind == "category":
+        more = "+" if len(column.values) >= TOLD_VALUES else ""
+        return f"{column.name} (category, {len(column.values):,}{more} values)"
+    form = "" if column.date_format is None else f" written as {datetime(2024, 12, 31).strftime(column.date_format)}"
+    return f"{column.name} ({column.kind}{form})"
+
+
+def _column(name: str, kind: Kind | None, values: Sequence[Any]) -> Column:
+    try:
+        known = [value for value in values if category(value)]
+        kind = kind or _kind(known)
+        match kind:
+            case "category":
+                counts = Counter(map(category, known))
+                return Column(name, kind, tuple(value for value, _ in counts.most_common(TOLD_VALUES)))
+            case "number":
+                if known and not any(number(value) is not None for value in known):
+                    raise InputError(f"The column {name!r} holds no number; the first value is {str(known[0])[:40]!r}.")
+                return Column(name, kind)
+            case "date":
+                date_format = _date_format(known)
+                if known and not any(moment(value, date_format) for value in known):
+                    raise InputError(
+                        f"The column {name!r} holds no date that is understood; the first value is "
+                        f"{str(known[0])[:40]!r}. Write dates as 2024-05-31."
+                    )
+                return Column(name, kind, date_format=date_format)
+    except ValueError as error:
+        raise InputError(f"The column {name!r} {error}.") from error
+
+
+def _kind(values: Sequence[Any]) -> Kind:
+    enough = MOSTLY * len(values)
+    if not values:
+        return "category"
+    numbers = [found for value in values if (found := number(value)) is not None]
+    if len(numbers) >= enough:
+        return "number" if len(set(numbers)) >= LEAST_NUMBERS else "category"
+    return "date" if _dates(values, _date_format(values)) >= enough else "category"
+
+
+def _date_format(values: Sequence[Any]) -> str | None:
+    """Return how most of the dates are written; None where that is as ISO 8601 says."""
+    return max((None, *DATE_FORMATS), key=partial(_dates, values))
+
+
+def _dates(values: Sequence[Any], date_format: str | None) -> int:
+    return sum(moment(value, date_format) is not None for value in values)

@@ -1,0 +1,1 @@
+"""What columns beside the text add to the logits of a text, fitted on held-out rows."""

@@ -1,0 +1,105 @@
+"""A regression on features whose offset is what the text says: what columns add where the text has spoken.
+
+Logits are `slope * text + features @ weights + bias`. Weights are drawn to zero, and so is the logarithm of the slope,
+which never turns the text round. One label a text is drawn by a softmax, several by a sigmoid each.
+
+Shapes: R rows, F features, C labels.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import minimize
+
+from textcls_training.data.arrays import Bools, Float64
+from textcls_training.models.calibration import log_softmax, sigmoid
+
+ITERATIONS = 200
+TOLERANCE = 1e-6
+# How strongly the slope is drawn to 1: as by so many rows of which nobody can be sure.
+PULL = 4.0
+
+
+class Weights(NamedTuple):
+    """What was fitted: the logarithm of the slope of the text's logits, biases, and the weights of the features."""
+
+    log_slope: float
+    bias_C: Float64
+    weight_FC: Float64
+
+    @property
+    def slope(self) -> float:
+        """What the text's logits are multiplied by, above 0."""
+        return math.exp(self.log_slope)
+
+    def logits(self, text_RC: Float64, feature_RF: sparse.csr_matrix) -> Float64:
+        """Return the logits of rows."""
+        return np.asarray(self.slope * text_RC + self.bias_C + feature_RF @ self.weight_FC)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows to fit.
+
+    Attributes:
+        text_RC: the calibrated logits of their texts, by models that have not seen them.
+        feature_RF: their features.
+        target_RC: how probable each label is.
+        several: whether a row may have several labels.
+    """
+
+    text_RC: Float64
+    feature_RF: sparse.csr_matrix
+    target_RC: Float64
+    several: bool
+
+    def only(self, rows: Bools) -> "Rows":
+        """Return some of them."""
+        return Rows(self.text_RC[rows], self.feature_RF[rows], self.target_RC[rows], self.several)
+
+    def losses(self, logits_RC: Float64) -> Float64:
+        """Return the cross-entropy of each row [R]."""
+        if self.several:
+            return np.asarray((np.logaddexp(0, logits_RC) - self.target_RC * logits_RC).sum(1))
+        return np.asarray(-(self.target_RC * log_softmax(logits_RC)).sum(1))
+
+    def probabilities(self, logits_RC: Float64) -> Float64:
+        """Return the probability of each label."""
+        return sigmoid(logits_RC) if self.several else np.exp(log_softmax(logits_RC))
+
+
+def fit(rows: Rows, penalty: float, start: Weights | None = None) -> Weights:
+    """Return the weights of least cross-entropy plus `penalty / 2` times their squares, both summed over the rows."""
+    labels, features = rows.target_RC.shape[1], rows.feature_RF.shape[1]
+    start = start or Weights(0.0, np.zeros(labels), np.zeros((features, labels)))
+    transposed_FR, number = sparse.csr_matrix(rows.feature_RF.T), len(rows.target_RC)
+
+    def loss(place: Float64) -> tuple[float, Float64]:
+        found = _unfolded(place, labels)
+        logits_RC = found.logits(rows.text_RC, rows.feature_RF)
+        drawn = penalty * (found.weight_FC**2).sum() + PULL * found.log_slope**2
+        value = rows.losses(logits_RC).sum() + drawn / 2
+        error_RC = rows.probabilities(logits_RC) - rows.target_RC
+        slope_FC = transposed_FR @ error_RC + penalty * found.weight_FC
+        slope = float((error_RC * rows.text_RC).sum()) * found.slope + PULL * found.log_slope
+        return float(value) / number, _folded(Weights(slope, error_RC.sum(0), slope_FC)) / number
+
+    found = minimize(
+        loss,
+        _folded(start),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": ITERATIONS, "ftol": TOLERANCE * 1e-3, "gtol": TOLERANCE},
+    )
+    return _unfolded(found.x, labels)
+
+
+def _folded(weights: Weights) -> Float64:
+    return np.concatenate([[weights.log_slope], weights.bias_C, weights.weight_FC.ravel()])
+
+
+def _unfolded(place: Float64, labels: int) -> Weights:
+    return Weights(float(place[0]), place[1 : 1 + labels], place[1 + labels :].reshape(-1, labels))

@@ -1,0 +1,181 @@
+"""Which columns help, judged by rows that have not fitted them, and what they add.
+
+The text speaks first: its calibrated logits, of held-out rows, are the offset. Columns are fitted on these rows, too,
+so each fifth of them is answered by what the others have fitted. A column is kept if the others do worse without what
+it adds; all together are kept if they do better than the text alone.
+
+Shapes: R rows, F features, C labels.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from textcls.model.columns import Column, some_cells
+from textcls_training.data.arrays import Float32, Float64, Int64
+from textcls_training.fit.columns.design import Design
+from textcls_training.fit.columns.regression import Rows, Weights, fit
+from textcls_training.fit.selection import SelectionResult
+from textcls_training.fit.validation import LabelSetValidation
+from textcls_training.models.calibration import AnyCalibration, LabelSetCalibration, log_softmax
+from textcls_training.models.columns import ColumnTerms
+
+# How strongly weights are drawn to zero: as by so many observations of variance 1 that say so.
+PENALTIES = (1.0, 3.0, 10.0, 30.0, 100.0)
+PARTS = 5
+# Fewer held-out rows than this fit nothing.
+LEAST_ROWS = 50
+SEED = 2021
+# A column helps by so many standard errors at least, all of them together by one.
+ERRORS = 1.5
+
+
+class ColumnGain(NamedTuple):
+    """What a column brings.
+
+    Attributes:
+        name: of the column.
+        kept: whether the model reads it.
+        nats: by how much the cross-entropy of held-out rows falls, with all other columns at hand.
+        error: the standard error of that.
+    """
+
+    name: str
+    kept: bool
+    nats: float
+    error: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {"name": self.name, "kept": self.kept, "nats": round(self.nats, 6), "error": round(self.error, 6)}
+
+
+@dataclass(frozen=True, slots=True)
+class FittedColumns:
+    """What columns add, and what became of each.
+
+    Attributes:
+        terms: what they add; None where the text alone does as well.
+        selected: what validation rows chose, with the logits of text and columns together.
+        gains: of each column.
+    """
+
+    terms: ColumnTerms | None
+    selected: SelectionResult
+    gains: tuple[ColumnGain, ...]
+
+
+class _Tried(NamedTuple):
+    """A penalty, what it makes of the rows: all of them, and each part by the others; its losses [R]."""
+
+    weights: Weights
+    by_part: Sequence[Weights]
+    logits_RC: Float64
+    loss_R: Float64
+
+
+def fit_columns(columns: Sequence[Column], cells: Sequence[Sequence[str]], selected: SelectionResult) -> FittedColumns:
+    """Fit what columns add to the logits of held-out rows.
+
+    Args:
+        columns: the columns.
+        cells: of the held-out rows, in the order of the logits of `selected`.
+        selected: what these have chosen.
+    """
+    text = _text_rows(selected)
+    if len(cells) < LEAST_ROWS:
+        return FittedColumns(None, selected, tuple(ColumnGain(column.name, False, 0.0, 0.0) for column in columns))
+    part_R = np.random.default_rng(SEED).permutation(len(cells)) % PARTS
+    with threadpool_limits(1):
+        alone = _tried(text, 1.0, part_R)
+        everything = _Trial(columns, cells, text, part_R)
+        gains = [everything.gain(i) for i in range(len(columns))]
+        kept = [column for column, gain in zip(columns, gains, strict=True) if gain.kept]
+        if not kept:
+            return FittedColumns(None, selected, tuple(gains))
+        trial = everything
+        if len(kept) < len(columns):
+            trial = _Trial(kept, [some_cells(row, columns, kept) for row in cells], text, part_R)
+        if not _better(alone.loss_R, trial.best.loss_R):
+            return FittedColumns(None, selected, tuple(gain._replace(kept=False) for gain in gains))
+        return FittedColumns(*trial.added(selected), tuple(gains))
+
+
+class _Trial:
+    """Some columns, with the penalty that suits them best."""
+
+    def __init__(self, columns: Sequence[Column], cells: Sequence[Sequence[str]], text: Rows, part_R: Int64) -> None:
+        self.columns, self.part_R = columns, part_R
+        self.design = Design.of(columns, cells)
+        self.rows = replace(text, feature_RF=self.design.feature_RF)
+        tried = [_tried(self.rows, penalty, part_R) for penalty in PENALTIES]
+        self.best = min(tried, key=lambda one: float(one.loss_R.mean()))
+
+    def gain(self, number: int) -> ColumnGain:
+        """Say what one column brings: what is lost where what it adds is left out."""
+        mine_F = np.isin(self.design.cell_F, self.design.cells_of(number))
+        loss_R = np.empty(len(self.part_R))
+        for part, weights in enumerate(self.best.by_part):
+            rows, held_out = self.rows.only(self.part_R == part), self.part_R == part
+            added_RC = rows.feature_RF[:, mine_F] @ weights.weight_FC[mine_F]
+            loss_R[held_out] = rows.losses(self.best.logits_RC[held_out] - added_RC)
+        gain_R = loss_R - self.best.loss_R
+        nats, error = float(gain_R.mean()), _error(gain_R)
+        return ColumnGain(self.columns[number].name, nats > ERRORS * error, nats, error)
+
+    def added(self, selected: SelectionResult) -> tuple[ColumnTerms, SelectionResult]:
+        """Return what columns add to the logits before calibration, and what held-out rows choose with that."""
+        weights, unit_C = self.best.weights, _unit(selected.calibration) / self.best.weights.slope
+        terms = self.design.terms(weights.weight_FC * unit_C, weights.bias_C * unit_C)
+        text_RC = self.rows.text_RC
+        held_out_RC = selected.logits.astype(np.float64)
+        for part, one in enumerate(self.best.by_part):
+            mine = self.part_R == part
+            added_RC = self.best.logits_RC[mine] - one.slope * text_RC[mine]
+            held_out_RC[mine] += added_RC * (_unit(selected.calibration) / one.slope)
+        logits_RC: Float32 = held_out_RC.astype(np.float32)
+        found = selected.validation.calibrate(logits_RC[None])
+        calibration = replace(found, ensemble_weights=selected.calibration.ensemble_weights)
+        return terms, replace(selected, calibration=calibration, logits=logits_RC)
+
+
+def _text_rows(selected: SelectionResult) -> Rows:
+    """Return the rows as the text alone answers them: log-probabilities, or log-odds, and no features."""
+    logits_RC, found, validation = selected.logits.astype(np.float64), selected.calibration, selected.validation
+    nothing = sparse.csr_matrix((len(logits_RC), 0))
+    if isinstance(validation, LabelSetValidation) and isinstance(found, LabelSetCalibration):
+        text_RC = logits_RC * np.array(found.scale) + np.array(found.shift)
+        return Rows(text_RC, nothing, validation.target_RC.astype(np.float64), several=True)
+    target_RC = np.eye(logits_RC.shape[1])[selected.labels]
+    return Rows(log_softmax(logits_RC / found.temperature), nothing, target_RC, several=False)
+
+
+def _unit(calibration: AnyCalibration) -> Float64:
+    """Return how many logits one nat of log-odds is [C], or [1] where labels share a temperature."""
+    if isinstance(calibration, LabelSetCalibration):
+        return 1 / np.array(calibration.scale)
+    return np.array([calibration.temperature])
+
+
+def _tried(rows: Rows, penalty: float, part_R: Int64) -> _Tried:
+    everything = fit(rows, penalty)
+    logits_RC, by_part = np.empty_like(rows.text_RC), []
+    for part in range(PARTS):
+        mine = part_R == part
+        by_part.append(fit(rows.only(~mine), penalty, everything))
+        logits_RC[mine] = by_part[-1].logits(rows.text_RC[mine], rows.feature_RF[mine])
+    return _Tried(everything, by_part, logits_RC, rows.losses(logits_RC))
+
+
+def _better(loss_R: Float64, other_R: Float64) -> bool:
+    gain_R = loss_R - other_R
+    return float(gain_R.mean()) > _error(gain_R)
+
+
+def _error(gain_R: Float64) -> float:
+    return float(gain_R.std(ddof=1)) / math.sqrt(len(gain_R))
