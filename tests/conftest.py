@@ -181,3 +181,14 @@ def benchmark_module(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str]
     for name in set(sys.modules) - before:
         if (getattr(sys.modules[name], "__file__", None) or "").startswith(folder):
             del sys.modules[name]
+
+
+@pytest.fixture(scope="session")
+def with_columns_path() -> Path:
+    """A small trained model with columns beside the text, frozen: format version 4; product, price and opened."""
+    return Path(__file__).parent / "golden" / "model_v4.onnx"
+
+
+@pytest.fixture(scope="session")
+def with_columns(with_columns_path: Path) -> Classifier:
+    return Classifier.load(with_columns_path)

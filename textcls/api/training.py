@@ -20,6 +20,7 @@ def train(
     output: str | Path,
     *,
     valid: tuple[Sequence[Text], Sequence[Label]] | None = None,
+    columns: Sequence[str] = (),
     weights: Sequence[float] | None = None,
     rationales: Sequence[object] | None = None,
     unlabelled: Sequence[Text] | None = None,
@@ -33,6 +34,8 @@ def train(
     Args:
         texts: the training texts: strings, or rows with the same text columns each, such as `{"subject": ..., "body":
             ...}`. The columns of the first row, in its order, are those that the model will read.
+        columns: of rows, the columns beside the text, such as `["product", "price:number"]`: as category, number or
+            date, which is found out where it is not said. What a column does not bring on held-out rows is left out.
         labels: the label of each, a string: answers name labels by strings. Where a text may have several labels, or
             none: a list or a set of them, or a mapping from labels to probabilities, of each text.
         output: the ONNX file to write; it appears whole, or not at all.
@@ -62,7 +65,7 @@ def train(
         require_sequence(given, what)
     found = optional_dependencies.load(optional_dependencies.TRAIN, "textcls.train")
     answered = {"unlabelled": unlabelled, "probabilities": probabilities}
-    how = {"state": state, "from_state": from_state}
+    how = {"columns": columns, "state": state, "from_state": from_state}
     classifier: Classifier = found(
         texts, labels, output, valid=valid, weights=weights, rationales=rationales, **answered, **how, **options
     )

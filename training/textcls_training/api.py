@@ -9,11 +9,14 @@ from textcls.display.terminal.console import notebook_console
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation.data_quality.label_audit import LabelAudit
 from textcls.model.classifier import Classifier, Text
+from textcls.model.columns import Kind
 from textcls.model.label_sets import LabelSet, of_python, weight
 from textcls.model.sequences import require_texts
 from textcls.model.text_columns import and_, text_of_row
 from textcls_training.audit.run import audit
 from textcls_training.config.settings import from_options
+from textcls_training.data.column_kinds import cells_of_rows, columns_of
+from textcls_training.data.column_kinds import parse as parse_column
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.probabilities import of_mappings
 from textcls_training.data.rationales import Spans, parse
@@ -31,6 +34,7 @@ def train(
     output: str | Path,
     *,
     valid: tuple[Sequence[Text], Sequence[Label]] | None = None,
+    columns: Sequence[str] = (),
     weights: Sequence[float] | None = None,
     rationales: Sequence[object] | None = None,
     unlabelled: Sequence[Text] | None = None,
@@ -42,23 +46,31 @@ def train(
     """Train on `texts` and their `labels`: what `textcls.train` says, whose errors it raises."""
     config = from_options(options)
     texts = texts if isinstance(texts, str) else list(texts)  # They are read twice.
-    columns = _text_columns(texts)
-    given = labelled_texts(_joined(texts, columns, "Texts"), labels, "texts")
-    if columns is not None:
-        given = replace(given, text_columns=columns)
+    wanted = [parse_column(one) for one in columns]
+    read = _text_columns(texts, [name for name, _ in wanted])
+    given = labelled_texts(_joined(texts, read, "Texts"), labels, "texts")
+    if read is not None:
+        given = replace(given, text_columns=read)
+    if wanted:
+        values = _values(texts, wanted)
+        beside = columns_of(wanted, values, given.text_columns)
+        given = replace(given, columns=beside, cells=cells_of_rows(beside, values))
     if weights is not None:
         given = replace(given, weights=checked_weights(weights, len(given.texts)))
     if rationales is not None:
         given = replace(given, rationales=_spans(rationales, given.texts))
     validation = None
     if valid is not None:
-        valid_texts = _joined(valid[0], columns, "Texts of valid")
+        valid_texts = _joined(valid[0], read, "Texts of valid")
         validation = labelled_texts(valid_texts, valid[1], "texts of valid", several=given.label_sets is not None)
+        if wanted:
+            cells = cells_of_rows(given.columns, _values(valid[0], wanted))
+            validation = replace(validation, columns=given.columns, cells=cells)
     more = None
     if unlabelled is not None:
         apart = [*given.texts, *(validation.texts if validation else ())]
         names, several = given.label_names(), given.label_sets is not None
-        others = _joined(unlabelled, columns, "Unlabelled texts")
+        others = _joined(unlabelled, read, "Unlabelled texts")
         more = unlabelled_texts(others, names, apart, config.unlabelled_rows, probabilities, several=several)
     elif probabilities is not None:
         raise ConfigError("probabilities needs the texts they belong to; pass those as unlabelled.")
@@ -83,15 +95,25 @@ def audit_labels(texts: Sequence[str], labels: Sequence[Label], **options: Any) 
         return audit(labelled_texts(texts, labels, "texts"), from_options(options), callback)
 
 
-def _text_columns(texts: Sequence[Text]) -> tuple[str, ...] | None:
-    """Return the columns of texts that are rows, in the order of the first row; None if they are strings.
+def _values(rows: Sequence[Any], wanted: Sequence[tuple[str, Kind | None]]) -> dict[str, list[Any]]:
+    """Return what stands in columns beside the text, None where a row has not the column."""
+    return {name: [row.get(name) for row in rows] for name, _ in wanted}
+
+
+def _text_columns(texts: Sequence[Text], beside: Sequence[str] = ()) -> tuple[str, ...] | None:
+    """Return the columns of the text of rows, in the order of the first row; None if texts are strings.
 
     Raises:
-        InputError: a name of a column is no string, or there is none.
+        InputError: a name of a column is no string, or there is none; or columns `beside` the text need rows, or are in
+            none of them.
     """
     if isinstance(texts, str | bytes) or not isinstance(first := next(iter(texts), None), Mapping):
+        if beside:
+            raise InputError(f"The columns {and_(beside)} need rows, such as {{'text': ..., {beside[0]!r}: ...}}.")
         return None
-    columns = tuple(first)
+    if strange := next((name for name in beside if not any(name in row for row in texts)), None):
+        raise InputError(f"No row has the column {strange!r}; the first has {and_(list(map(str, first)))}.")
+    columns = tuple(name for name in first if name not in beside)
     if not columns or not all(isinstance(name, str) and name for name in columns):
         raise InputError("Texts: number 0 is a row whose text columns have no names; give each a name.")
     return columns

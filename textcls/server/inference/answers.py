@@ -145,11 +145,11 @@ def _texts(served: Served, given: Sequence[object]) -> list[str]:
     Raises:
         InputError: a row lacks a column; or a text is one string, and the model was trained on several columns.
     """
-    columns = served.classifier.info.text_columns
-    texts = []
+    info = served.classifier.info
+    columns, texts = info.text_columns, []
     for i, text in enumerate(given):
         if isinstance(text, dict):
-            texts.append(text_of_row(text, columns, f"inputs[{i}]"))
+            texts.append(text_of_row(text, columns, f"inputs[{i}]", info.columns))
         elif isinstance(text, str) and len(columns) == 1:
             texts.append(text)
         else:

@@ -160,7 +160,7 @@ def answer(
         against = None if options.against == prediction.label else options.against
         lost = options.label if prediction.several else None
         search = counterfactual(
-            classifier, explanation.text, label=lost, against=against, seconds=COUNTERFACTUAL_SECONDS
+            classifier, explanation.row, label=lost, against=against, seconds=COUNTERFACTUAL_SECONDS
         )
         found["counterfactual"] = search.as_json()
     return found

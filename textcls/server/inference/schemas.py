@@ -19,7 +19,8 @@ from textcls.server.inference.explaining import Explain
 
 _MOST_FIELDS: Final = 16
 _QUESTION: Final = "My card was charged twice"
-_ROW: Final[dict[str, Any]] = {"type": "object", "additionalProperties": {"type": "string"}}
+_CELL: Final = {"type": ["string", "number", "boolean", "null"]}
+_ROW: Final[dict[str, Any]] = {"type": "object", "additionalProperties": _CELL}
 _ROWS_SCHEMA: Final[dict[str, Any]] = {
     "anyOf": [
         {"type": "string"},
@@ -29,7 +30,7 @@ _ROWS_SCHEMA: Final[dict[str, Any]] = {
     "description": (
         "A text or a list of texts. A list is always a batch: each text is answered by itself. A model that was "
         "trained on several columns (`text_columns` of GET /v1/models) takes objects that hold all of them, with an "
-        "empty string for what there is not."
+        "empty string for what there is not; one that reads columns beside the text (`columns`) takes these, too."
     ),
 }
 _INPUTS_SCHEMA: Final[dict[str, Any]] = {
@@ -150,6 +151,22 @@ class Token(BaseModel):
     )
 
 
+class CellContribution(BaseModel):
+    """What stands in a column beside the text, and what it added."""
+
+    name: str = Field(description="Of the column, with the part of a date: `opened (weekday)`.")
+    value: str = Field(description="As the model reads it; empty where it is missing.")
+    contributions: dict[str, float] = Field(description="What it added to the logit of each label, signed.")
+
+
+class CellEvidence(BaseModel):
+    """How far a column beside the text speaks for a label."""
+
+    name: str
+    value: str
+    added: float
+
+
 class SupportRow(BaseModel):
     """A support row of a label: the mean of some rows of the training, or of what has been taught."""
 
@@ -167,6 +184,9 @@ class Evidence(BaseModel):
     against: str | None = Field(description="The one it is held against; null for all others.")
     bias: float = Field(description="What the bias adds.")
     tokens: list[float] = Field(description="What each token adds, in reading order.")
+    columns: list[CellEvidence] | SkipJsonSchema[None] = Field(
+        None, description="Present if the model reads columns beside the text: what each of them adds."
+    )
     total: float = Field(description="The sum of all of it.")
 
 
@@ -259,6 +279,11 @@ class Result(BaseModel):
         description="Present if `explain` is true: by how much that sum is off at most, over all labels; rounding.",
     )
     tokens: list[Token] | SkipJsonSchema[None] = Field(None, description="Present if `explain` is true.")
+    columns: list[CellContribution] | SkipJsonSchema[None] = Field(
+        None,
+        description="Present if `explain` is true and the model reads columns beside the text: what each added to the "
+        "logits, of a date its parts.",
+    )
     evidence: Evidence | SkipJsonSchema[None] = Field(None, description="Present if `explain` asks for more than true.")
     unit: Literal["phrase", "sentence"] | SkipJsonSchema[None] = Field(
         None, description="Present if `explain.unit` asks for one."

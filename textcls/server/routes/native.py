@@ -24,7 +24,7 @@ from textcls.server.routes.dependencies import (
     check_origin,
     require_key,
 )
-from textcls.server.routes.schemas import ChangedLabels, Health, ModelCard, Models, Reloaded
+from textcls.server.routes.schemas import ChangedLabels, Health, ModelCard, ModelColumn, Models, Reloaded
 
 texts = router(WITH_KEY)
 administration = router(WITH_ADMIN_KEY)
@@ -75,6 +75,8 @@ def _card(served: Served, *, default: bool, teaching: bool) -> ModelCard:
         text_columns=list(info.text_columns),
         temperature=info.temperature,
     )
+    if info.columns:
+        card.columns = [ModelColumn.model_validate(column.to_json()) for column in info.columns]
     if info.example is not None:
         card.example = info.example
     if teaching and info.prototypes is not None and not served.published:

@@ -8,7 +8,20 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from textcls.model.artifact import Task
+from textcls.model.columns import Kind
 from textcls.server.inference.schemas import Inputs, Score, StrictRequest
+
+
+class ModelColumn(BaseModel):
+    """A column beside the text that a model reads."""
+
+    name: str
+    kind: Kind = Field(description="Whether it holds categories, numbers or dates.")
+    values: list[str] = Field(description="Of a category: the values of the training, the most frequent first.")
+    knots: list[float] = Field(
+        description="Of a number, and of a date in days since 1970: between two of them what it adds is a line."
+    )
+    date_format: str | None = Field(description="How dates are written, unless as ISO 8601 says; null: only so.")
 
 
 class ModelCard(BaseModel):
@@ -28,6 +41,11 @@ class ModelCard(BaseModel):
     max_tokens: int = Field(description="Tokens of a text that are read.")
     text_columns: list[str] = Field(
         description="The columns that the texts were trained from. Of several, a text is an object with all of them."
+    )
+    columns: list[ModelColumn] | SkipJsonSchema[None] = Field(
+        default=None,
+        description="Present if the model reads columns beside the text: a text is then an object with them, too; "
+        "what is not there is missing.",
     )
     example: str | SkipJsonSchema[None] = Field(
         default=None, description="Present if one was given in training: an example of the texts that the model is for."

@@ -86,27 +86,37 @@ def described(column: Column) -> str:
 
 
 def _column(name: str, kind: Kind | None, values: Sequence[Any]) -> Column:
-    try:
-        known = [value for value in values if category(value)]
-        kind = kind or _kind(known)
-        match kind:
-            case "category":
-                counts = Counter(map(category, known))
-                return Column(name, kind, tuple(value for value, _ in counts.most_common(TOLD_VALUES)))
-            case "number":
-                if known and not any(number(value) is not None for value in known):
-                    raise InputError(f"The column {name!r} holds no number; the first value is {str(known[0])[:40]!r}.")
-                return Column(name, kind)
-            case "date":
-                date_format = _date_format(known)
-                if known and not any(moment(value, date_format) for value in known):
-                    raise InputError(
-                        f"The column {name!r} holds no date that is understood; the first value is "
-                        f"{str(known[0])[:40]!r}. Write dates as 2024-05-31."
-                    )
-                return Column(name, kind, date_format=date_format)
-    except ValueError as error:
-        raise InputError(f"The column {name!r} {error}.") from error
+    known = []
+    for i, value in enumerate(values, 1):
+        try:
+            known += [value] if category(value) else []
+        except ValueError as error:
+            raise InputError(f"Row {i}: the column {name!r} {error}.") from error
+    return _read_as(name, kind or _kind(known), known)
+
+
+def _read_as(name: str, kind: Kind, known: Sequence[Any]) -> Column:
+    """Return how a column of these values, none of which is missing, is read as a kind.
+
+    Raises:
+        InputError: none of them is of that kind.
+    """
+    match kind:
+        case "category":
+            counts = Counter(map(category, known))
+            return Column(name, kind, tuple(value for value, _ in counts.most_common(TOLD_VALUES)))
+        case "number":
+            if known and not any(number(value) is not None for value in known):
+                raise InputError(f"The column {name!r} holds no number; the first value is {str(known[0])[:40]!r}.")
+            return Column(name, kind)
+        case "date":
+            date_format = _date_format(known)
+            if known and not any(moment(value, date_format) for value in known):
+                raise InputError(
+                    f"The column {name!r} holds no date that is understood; the first value is "
+                    f"{str(known[0])[:40]!r}. Write dates as 2024-05-31."
+                )
+            return Column(name, kind, date_format=date_format)
 
 
 def _kind(values: Sequence[Any]) -> Kind:

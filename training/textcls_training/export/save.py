@@ -53,7 +53,8 @@ def build_graph(tables: Tables, head: ScoringHead, max_tokens: int) -> onnx.Mode
     if isinstance(tables, LookupTables):
         text = build_text_graph(tables, max_tokens).graph
         # Of vectors and of prototypes, rows say nothing of labels.
-        row_outputs = artifact.ROW_OUTPUTS if isinstance(head, FoldedHead) else ()
+        of_text = head.head if isinstance(head, ColumnHead) else head
+        row_outputs = artifact.ROW_OUTPUTS if isinstance(of_text, FoldedHead) else ()
     else:
         text, row_outputs = tables.text_graph(max_tokens).graph, ()
     scores = head.graph().graph

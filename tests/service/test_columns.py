@@ -1,0 +1,54 @@
+"""A model with columns beside the text over HTTP: objects are read with their columns, which answers explain."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from tests.service.clients import ask, refusal
+from tests.service.server import service, serving
+from textcls import Classifier
+from textcls.model.classifier import Text
+from textcls.server.inference.schemas import ClassifyAnswer
+
+ROW = {"text": "refund my order", "product": "Lamp XL", "price": 12.5, "opened": "2024-05-13T12:00"}
+
+
+@pytest.fixture(scope="module")
+def client(with_columns: Classifier) -> Iterator[httpx.Client]:
+    with serving(service(with_columns)) as found:
+        yield found
+
+
+def test_an_object_is_read_with_its_columns_and_a_text_without(client: httpx.Client, with_columns: Classifier) -> None:
+    expected = with_columns.predict(ROW, explain=True).as_json()
+    assert ask(client, inputs=ROW, explain=True)["results"] == [expected]
+    assert [cell["value"] for cell in expected["columns"]] == ["12.5", "19856.5", "lamp xl", "5", "Monday", "12"]
+    assert ask(client, inputs="refund my order")["results"] == [with_columns.predict("refund my order").as_json()]
+    several: list[Text] = [ROW, "refund my order", {"text": "refund my order", "price": "12,5", "product": None}]
+    answers = ask(client, inputs=several)["results"]
+    scores = [with_columns.predict(row).score for row in several]
+    assert [answer["score"] for answer in answers] == pytest.approx(scores, abs=1e-5)
+
+
+def test_what_columns_add_is_part_of_the_evidence_and_of_the_description(client: httpx.Client) -> None:
+    answer = ask(client, inputs=ROW, explain={"counterfactual": True, "parts": True})
+    ClassifyAnswer.model_validate(answer)
+    evidence = answer["results"][0]["evidence"]
+    added = sum(column["added"] for column in evidence["columns"])
+    assert evidence["bias"] + sum(evidence["tokens"]) + added == pytest.approx(evidence["total"], abs=1e-3)
+
+
+def test_a_cell_that_is_a_list_and_a_text_with_separators_are_refused(client: httpx.Client) -> None:
+    said = refusal(client, 422, {"inputs": [ROW, {**ROW, "price": [1]}]})
+    assert said == "inputs[1]: the column 'price' holds a list; write a string, a number or a date."
+    assert "has 1 cells before its text" in refusal(client, 422, {"inputs": "a\x1eb"})
+
+
+def test_the_columns_are_told(client: httpx.Client, classifier: Classifier) -> None:
+    (card,) = client.get("/v1/models").json()["models"]
+    assert [(column["name"], column["kind"]) for column in card["columns"]] == [
+        ("product", "category"), ("price", "number"), ("opened", "date"),
+    ]  # fmt: skip
+    with serving(service(classifier)) as other:
+        assert "columns" not in other.get("/v1/models").json()["models"][0]

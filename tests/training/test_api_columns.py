@@ -1,0 +1,62 @@
+"""Columns beside the text from Python: rows as mappings, with validation rows of the same columns."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import textcls
+from textcls import InputError
+from textcls.model.classifier import Text
+from textcls.model.prediction import explanation_of
+
+SMALL: dict[str, Any] = {"epochs": 2, "vectors": "none"}
+
+
+def rows_of(seed: int, rows: int = 200) -> tuple[list[Text], list[str]]:
+    draw = random.Random(seed)
+    labels = [draw.choice(["refund", "repair"]) for _ in range(rows)]
+    found: list[Text] = []
+    for label in labels:
+        words = " ".join(f"w{draw.randrange(40)}" for _ in range(6))
+        found.append({"subject": words, "body": "please", "price": draw.gauss(20 if label == "refund" else 40, 6)})
+    return found, labels
+
+
+def test_training_reads_the_columns_that_it_is_told_and_joins_the_others(tmp_path: Path) -> None:
+    rows, labels = rows_of(1)
+    found = textcls.train(rows, labels, tmp_path / "m.onnx", columns=["price"], **SMALL)
+    assert found.info.text_columns == ("subject", "body")
+    assert [(column.name, column.kind) for column in found.info.columns] == [("price", "number")]
+    cheap = found.predict({"subject": "w1 w2", "body": "", "price": 12})
+    dear = found.predict({"subject": "w1 w2", "body": "", "price": 50})
+    assert (cheap.label, dear.label) == ("refund", "repair")
+
+
+def test_validation_rows_fit_what_columns_add_where_they_are_given(tmp_path: Path) -> None:
+    found = textcls.train(*rows_of(1), tmp_path / "m.onnx", valid=rows_of(2, 100), columns=["price:number"], **SMALL)
+    assert found.info.training["held_out_rows"] == 100
+    assert found.info.training["held_out_accuracy"] > 0.9
+
+
+def test_of_several_labels_each_has_its_own_curve(tmp_path: Path) -> None:
+    rows, labels = rows_of(1, 300)
+    several = [[label] if i % 3 else [label, "third"] for i, label in enumerate(labels)]
+    found = textcls.train(rows, several, tmp_path / "m.onnx", columns=["price"], **SMALL)
+    assert found.info.several
+    assert [column.name for column in found.info.columns] == ["price"]
+    answer = found.predict({"subject": "w1 w2", "body": "", "price": 12}, explain=True)
+    assert answer.assigned[0] == "refund"
+    assert explanation_of(answer).completeness_error < 1e-3
+
+
+def test_columns_need_rows_that_have_them(tmp_path: Path) -> None:
+    rows, labels = rows_of(1)
+    with pytest.raises(InputError, match="The columns 'price' need rows, such as"):
+        textcls.train(["a", "b"], ["x", "y"], tmp_path / "m.onnx", columns=["price"])
+    with pytest.raises(InputError, match="No row has the column 'colour'; the first has 'subject', 'body' and 'price'"):
+        textcls.train(rows, labels, tmp_path / "m.onnx", columns=["colour"])
+    odd = [*rows[:-1], {"subject": "a", "body": "b", "price": [1]}]
+    with pytest.raises(InputError, match="Row 200: the column 'price' holds a list"):
+        textcls.train(odd, labels, tmp_path / "m.onnx", columns=["price:number"])
