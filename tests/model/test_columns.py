@@ -21,6 +21,7 @@ from textcls.model.columns import (
     pack,
     require_columns,
     some_cells,
+    told,
     unpack,
 )
 
@@ -110,6 +111,14 @@ def test_a_row_has_its_numbers_first_and_then_its_categories() -> None:
 
 def test_what_is_missing_or_makes_no_sense_is_an_empty_cell() -> None:
     assert cells_of({"price": "much", "opened": "soon"}, COLUMNS) == [""] * 6
+
+
+def test_days_are_told_as_dates() -> None:
+    cells = ["12.5", "19856.5", "phone", "5", "Monday", "12"]
+    assert told(COLUMNS, cells) == ["12.5", "2024-05-13 12:00", "phone", "5", "Monday", "12"]
+    assert told(COLUMNS[2:], ["19856", "", "", ""]) == ["2024-05-13", "", "", ""]
+    assert told(COLUMNS[2:], ["", "", "", ""]) == [""] * 4
+    assert told(COLUMNS[2:], ["1e300", "", "", ""])[0] == "1e300"
 
 
 def test_a_list_is_refused_with_the_name_of_its_column() -> None:

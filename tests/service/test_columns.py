@@ -23,7 +23,14 @@ def client(with_columns: Classifier) -> Iterator[httpx.Client]:
 def test_an_object_is_read_with_its_columns_and_a_text_without(client: httpx.Client, with_columns: Classifier) -> None:
     expected = with_columns.predict(ROW, explain=True).as_json()
     assert ask(client, inputs=ROW, explain=True)["results"] == [expected]
-    assert [cell["value"] for cell in expected["columns"]] == ["12.5", "19856.5", "lamp xl", "5", "Monday", "12"]
+    assert [cell["value"] for cell in expected["columns"]] == [
+        "12.5",
+        "2024-05-13 12:00",
+        "lamp xl",
+        "5",
+        "Monday",
+        "12",
+    ]
     assert ask(client, inputs="refund my order")["results"] == [with_columns.predict("refund my order").as_json()]
     several: list[Text] = [ROW, "refund my order", {"text": "refund my order", "price": "12,5", "product": None}]
     answers = ask(client, inputs=several)["results"]

@@ -95,9 +95,7 @@ def test_a_label_is_explained_by_itself_or_against_another(
     for number in (*attribution.values.tolist(), attribution.bias, attribution.total):
         assert signed(number) in shown.inner_text("#tables")
     assert signed(explanation.logits["cancellation"]) in shown.inner_text("#tables .total")
-    assert f"assigned from\t\t{signed(needed_logit(several_labels, 'cancellation'))}" in shown.inner_text(
-        "#tables tbody"
-    )
+    assert f"assigned from\t{signed(needed_logit(several_labels, 'cancellation'))}" in shown.inner_text("#tables tbody")
     # The evidence is the contribution: it is not said twice.
     assert shown.inner_text("#tables thead").split() == ["token", "evidence", "attention"]
     shown.hover("[data-token='0']")
@@ -226,9 +224,9 @@ def test_a_file_of_format_2_is_read_and_of_a_newer_one_refused(in_node: Run, sev
 import { readInfo } from "./page/model.mjs";
 const bytes = readIt(given);
 const said = [readInfo(bytes).thresholds.length];
-const newer = Buffer.from(bytes.toString("latin1").replace('"format_version": 2', '"format_version": 3'), "latin1");
+const newer = Buffer.from(bytes.toString("latin1").replace('"format_version": 2', '"format_version": 5'), "latin1");
 try { readInfo(newer); } catch (error) { said.push(error.message); }
 found = said;
 """
     found = in_node(code, str(several_labels_path))
-    assert found == [7, "The file has format version 3, and this page reads up to 2: make the page anew."]
+    assert found == [7, "The file has format version 5, and this page reads up to 4: make the page anew."]

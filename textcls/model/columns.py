@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from numbers import Number
 from typing import Any, Final, Literal, get_args
 
@@ -270,6 +270,21 @@ def names_of_cells(columns: Sequence[Column]) -> list[str]:
         if column.categories
     ]
     return numbers + [name for names in parts for name in names]
+
+
+def told(columns: Sequence[Column], cells: Sequence[str]) -> list[str]:
+    """Return the cells of a row as a person reads them: days since 1970 as dates."""
+    dates = [column.kind == "date" for column in columns if column.numbers]
+    dates += [False] * (len(cells) - len(dates))
+    return [_date_of(cell) if is_date and cell else cell for is_date, cell in zip(dates, cells, strict=True)]
+
+
+def _date_of(days: str) -> str:
+    try:
+        when = _EPOCH + timedelta(minutes=round(float(days) * 1440))
+    except (ValueError, OverflowError):
+        return days
+    return when.isoformat(" ", "minutes") if when.hour or when.minute else when.date().isoformat()
 
 
 def require_columns(columns: Sequence[Column], others: Sequence[str]) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from textcls.errors import ConfigError
 from textcls.model import tokenizer
-from textcls.model.columns import Column, names_of_cells, pack
+from textcls.model.columns import Column, names_of_cells, pack, told
 from textcls.model.contrast import Float32, Float64, each_alone, evidence_of_all, one_against_one, one_against_rest
 from textcls.model.labels import label_number
 from textcls.model.prototypes import SupportAttention, SupportWeight
@@ -47,18 +47,20 @@ class CellContribution(NamedTuple):
 
     Attributes:
         name: of the column, with the part of a date: `opened (weekday)`.
-        value: what stands in the cell; empty where it is missing.
+        value: what stands in the cell, as a person reads it; empty where it is missing.
         contributions: what it added to the logit of each label [labels].
+        cell: what stands in it, as the model reads it.
     """
 
     name: str
     value: str
     contributions: Float32
+    cell: str
 
 
 def parts_of(columns: Sequence[Column], cells: Sequence[str], added: Float32) -> tuple[CellContribution, ...]:
     """Return what the cells of a row added; `added` [cells, labels]."""
-    return tuple(map(CellContribution, names_of_cells(columns), cells, added))
+    return tuple(map(CellContribution, names_of_cells(columns), told(columns, cells), added, cells))
 
 
 class Spread(NamedTuple):
@@ -212,7 +214,7 @@ class Explanation:
 
     def row_with(self, text: str) -> str:
         """Return another text in the same row, as the model reads it."""
-        return pack([cell.value for cell in self.cells], text) if self.cells else text
+        return pack([one.cell for one in self.cells], text) if self.cells else text
 
     @property
     def label(self) -> str:

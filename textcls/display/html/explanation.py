@@ -311,4 +311,4 @@ def _cells(values: Iterable[float]) -> str:
 
 
 def _sum_row(head: str, values: Iterable[float], kind: str = ' class="sum"') -> str:
-    return f'<tr{kind}><th scope="row">{head}</th><td></td>{_cells(values)}<td></td></tr>'
+    return f'<tr{kind}><th scope="row" colspan="2">{head}</th>{_cells(values)}<td></td></tr>'

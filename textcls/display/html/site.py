@@ -31,6 +31,7 @@ _SHARED: Final = (
     "page.css",
     "icon.svg",
     "page.mjs",
+    "columns.mjs",
     "dom.mjs",
     "lines.mjs",
     "table.mjs",

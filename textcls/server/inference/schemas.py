@@ -155,7 +155,7 @@ class CellContribution(BaseModel):
     """What stands in a column beside the text, and what it added."""
 
     name: str = Field(description="Of the column, with the part of a date: `opened (weekday)`.")
-    value: str = Field(description="As the model reads it; empty where it is missing.")
+    value: str = Field(description="What stands in it, as the model reads it; empty where it is missing.")
     contributions: dict[str, float] = Field(description="What it added to the logit of each label, signed.")
 
 

@@ -125,5 +125,5 @@ def labelled_texts_of(
         label_column=rows.label_column,
         written=targets,
         columns=tuple(columns),
-        cells=cells_of_rows(columns, rows.more),
+        cells=cells_of_rows(columns, rows.more) if columns else (),
     )

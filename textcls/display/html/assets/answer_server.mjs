@@ -1,4 +1,5 @@
 // Asks the server that served the page.
+import { input } from "./columns.mjs";
 
 export const where = "server";
 let key = "";
@@ -8,7 +9,7 @@ export async function models() {
   return (await ask("v1/models")).models;
 }
 
-/** Answer texts, each a list of what stands in the text columns of the model: the `results` of POST /v1/classify. */
+/** Answer texts, each a list of what stands in the columns of the model: the `results` of POST /v1/classify. */
 export async function classify(texts, { model, explain, signal }) {
   const body = JSON.stringify({ inputs: texts.map((parts) => input(parts, model)), model: model.name, explain });
   return (await ask("v1/classify", { method: "POST", headers: { "content-type": "application/json" }, body, signal }))
@@ -34,10 +35,6 @@ export const command = {
     return `curl -s ${quoted(address)} -H 'content-type: application/json'${lock} \\\n  -d ${quoted(body)}`;
   },
 };
-
-/** A text as a request has it: a string, or an object where the model was trained on several columns. */
-const input = (parts, { text_columns: columns }) =>
-  columns.length > 1 ? Object.fromEntries(columns.map((name, i) => [name, parts[i]])) : parts[0];
 
 const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 

@@ -39,6 +39,7 @@ export function attribution(result, label, against = null) {
     alone: several(result) && against === null,
     values,
     bias: along(result.bias),
+    cells: (result.columns ?? []).map((cell) => ({ ...cell, added: along(cell.contributions) })),
     total: along(result.logits),
     largest: sizes.reduce((a, b) => Math.max(a, b), 0) || 1,
     means,

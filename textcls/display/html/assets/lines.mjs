@@ -1,4 +1,5 @@
 // A file of lines, or a table, classified. Read here, sent in pieces; what is refused for its size is sent in smaller ones.
+import { textOf } from "./columns.mjs";
 import { decoded, table as tableOf, textColumns, written } from "./table.mjs";
 import { byId, count, make } from "./dom.mjs";
 import { named } from "./explain.mjs";
@@ -107,7 +108,11 @@ export function fileOfLines({ name, percent, model, ask, explain }) {
     byId("columns").hidden = false;
   }
 
-  const parts = (row) => lines.chosen.map((at) => row[at]);
+  /** What stands in the columns of the model, those beside the text by their names; of a line it is the text. */
+  const parts = (row) => [
+    ...lines.chosen.map((at) => row[at]),
+    ...(model().columns ?? []).map(({ name }) => (lines.isTable ? (row[lines.columns.indexOf(name)] ?? "") : "")),
+  ];
 
   async function classify() {
     running?.abort();
@@ -176,7 +181,7 @@ export function fileOfLines({ name, percent, model, ask, explain }) {
   function row(i) {
     const result = lines.results[i];
     const texts = typeof lines.rows[i] === "string" ? [""] : parts(lines.rows[i]);
-    const text = texts.join("\n");
+    const text = textOf(texts, model());
     const said = result.error
       ? [make("td", { class: "bad", colspan: 3 }, result.error)]
       : [

@@ -1,9 +1,10 @@
 // A textcls model in JavaScript: any ONNX Runtime (onnxruntime-web, onnxruntime-node) runs the file, this gives its
 // answers the form that POST /v1/classify has.
+import { namesOfCells, read as readRow, told } from "./columns.mjs";
 import { read, spans, toCodePoints } from "./tokens.mjs";
 
-// 2 of several labels a text or of prototypes, else 1.
-const FORMAT_VERSION = 2;
+// 4 with columns beside the text, 3 and 2 of several labels a text, 2 of prototypes, else 1.
+const FORMAT_VERSION = 4;
 const ANSWER = ["probabilities", "attention"];
 const EXPLAINED = [...ANSWER, "logits", "contributions", "known"];
 // Support rows of a label that are told of.
@@ -65,19 +66,26 @@ export class Model {
     Object.assign(this, { ort, session, info });
   }
 
-  /** Answer texts: the `results` of POST /v1/classify. */
-  async classify(texts, { explain = false, threshold = null } = {}) {
+  /** Answer texts, or rows as objects where the model reads several columns: the `results` of POST /v1/classify. */
+  async classify(given, { explain = false, threshold = null } = {}) {
     const { Tensor } = this.ort;
+    const { prototypes, columns } = this.info;
+    const rows = given.map((row) => readRow(row, this.info));
+    const texts = rows.map(({ text }) => text);
+    const cells = rows.flatMap((row) => row.cells);
     const outputs = await this.session.run(
-      { text: new Tensor("string", texts.map(read), [texts.length]) },
-      explain ? (this.info.prototypes ? [...EXPLAINED, "support"] : EXPLAINED) : ANSWER,
+      {
+        text: new Tensor("string", texts.map(read), [texts.length]),
+        ...(columns && { columns: new Tensor("string", cells, [texts.length, cells.length / texts.length]) }),
+      },
+      explain ? [...EXPLAINED, ...(prototypes ? ["support"] : []), ...(columns ? ["column_contributions"] : [])] : ANSWER,
     );
-    const results = texts.map((text, i) => this.#result(text, i, outputs, explain, threshold ?? this.info.threshold));
+    const results = rows.map((row, i) => this.#result(row, i, outputs, explain, threshold ?? this.info.threshold));
     for (const output of Object.values(outputs)) output.dispose?.();
     return results;
   }
 
-  #result(text, i, outputs, explain, threshold) {
+  #result({ text, cells }, i, outputs, explain, threshold) {
     const { labels, max_tokens: limit, thresholds } = this.info;
     const scores = row(outputs.probabilities, i);
     const order = scores.map((_, c) => c).sort((a, b) => scores[b] - scores[a] || a - b);
@@ -93,10 +101,10 @@ export class Model {
       truncated: places.length > limit,
       ...(reached && { assigned: reached.map((c) => labels[c]) }),
     };
-    return explain ? { ...result, ...this.#explanation(text, i, outputs, order, places.slice(0, limit)) } : result;
+    return explain ? { ...result, ...this.#explanation(text, cells, i, outputs, order, places.slice(0, limit)) } : result;
   }
 
-  #explanation(text, i, outputs, order, places) {
+  #explanation(text, cells, i, outputs, order, places) {
     const { labels, bias } = this.info;
     const logits = row(outputs.logits, i);
     const attention = row(outputs.attention, i);
@@ -104,7 +112,8 @@ export class Model {
     const contributions = row(outputs.contributions, i);
     const named = (values) => Object.fromEntries(order.map((c) => [labels[c], values[c]]));
     const sums = bias.slice();
-    contributions.forEach((value, at) => (sums[at % labels.length] += value));
+    const beside = outputs.column_contributions ? row(outputs.column_contributions, i) : [];
+    for (const added of [contributions, beside]) added.forEach((value, at) => (sums[at % labels.length] += value));
     const points = toCodePoints(text, places);
     return {
       runner_up: labels[order[1]] ?? null,
@@ -119,6 +128,13 @@ export class Model {
         contributions: named(contributions.slice(t * labels.length, (t + 1) * labels.length)),
         known: !!known[t],
       })),
+      ...(cells.length && {
+        columns: told(cells, this.info).map((value, k) => ({
+          name: namesOfCells(this.info)[k],
+          value,
+          contributions: named(beside.slice(k * labels.length, (k + 1) * labels.length)),
+        })),
+      }),
       ...(outputs.support && { support: this.#support(row(outputs.support, i), order[0]) }),
     };
   }

@@ -1,5 +1,6 @@
 // The page. Texts and labels enter the document as text nodes and titles alone, never as markup.
 import { classify, command, models, unlock, where } from "./answer.mjs";
+import { textOf } from "./columns.mjs";
 import { byId, count, make } from "./dom.mjs";
 import { attribution, level, named, several, visible } from "./explain.mjs";
 import { fileOfLines } from "./lines.mjs";
@@ -67,13 +68,14 @@ function begin() {
   const { example } = state.model;
   if (!example || parts().join("")) return;
   const found = example.split("\n");
-  const last = boxes().length - 1;
-  boxes().forEach((box, i) => (box.value = i < last ? (found[i] ?? "") : found.slice(last).join("\n")));
+  const texts = boxes().slice(0, state.model.text_columns.length);
+  const last = texts.length - 1;
+  texts.forEach((box, i) => (box.value = i < last ? (found[i] ?? "") : found.slice(last).join("\n")));
   ask({ live: true });
 }
 
-/** The fields of the text: one, or one for each column of the training. */
-const boxes = () => [...byId("fields").querySelectorAll("textarea")];
+/** The fields of a row: one for each text column of the training, then one for each column beside the text. */
+const boxes = () => [...byId("fields").querySelectorAll("textarea, input")];
 
 /** What stands in them. */
 const parts = () => boxes().map((box) => box.value);
@@ -83,9 +85,19 @@ function fill(texts) {
   boxes().forEach((box, i) => (box.value = texts[i] ?? ""));
 }
 
-/** Make a field for each text column of the model. */
+/** A field for a column beside the text, and what it is called. */
+function fieldBeside({ name: called, kind, values, knots }, i) {
+  const id = `column-beside-${i + 1}`;
+  const days = knots.every(Number.isInteger);
+  const kinds = { category: { list: `${id}-values` }, number: { inputmode: "decimal" }, date: { type: days ? "date" : "datetime-local" } };
+  const options = kind === "category" ? [make("datalist", { id: `${id}-values` }, ...values.map((value) => make("option", { value })))] : [];
+  const box = make("input", { id, autocomplete: "off", ...kinds[kind] });
+  return make("span", { class: "field" }, make("label", { for: id }, named(called)), box, ...options);
+}
+
+/** Make a field for each text column of the model, and for each column beside the text. */
 function fields() {
-  const { text_columns: columns } = state.model;
+  const { text_columns: columns, columns: beside = [] } = state.model;
   const before = parts();
   const box = byId("text");
   box.rows = columns.length > 1 ? 2 : 4;
@@ -95,7 +107,8 @@ function fields() {
     make("label", { for: `text-${i + 2}` }, named(name)),
     make("textarea", { id: `text-${i + 2}`, rows: i + 2 < columns.length ? 2 : 4, dir: "auto", spellcheck: "false" }),
   ]);
-  byId("fields").replaceChildren(label, box, ...more);
+  const row = beside.length ? [make("div", { class: "columns" }, ...beside.map(fieldBeside))] : [];
+  byId("fields").replaceChildren(label, box, ...more, ...row);
   fill(before);
 }
 
@@ -138,7 +151,7 @@ async function askAsTyped() {
 
 async function ask({ live = false } = {}) {
   const given = parts();
-  const text = given.join("\n");
+  const text = textOf(given, state.model);
   state.asking?.abort();
   const asking = (state.asking = new AbortController());
   clearTimeout(typed.saying);
@@ -470,12 +483,15 @@ function table(seen, other, order) {
     );
   });
   const sum = (said, kinds, values) =>
-    make("tr", { class: kinds }, make("th", { scope: "row" }, said), make("td"), ...cells(values), make("td", { class: "beside" }));
+    make("tr", { class: kinds }, make("th", { scope: "row", colspan: 2 }, said), ...cells(values), make("td", { class: "beside" }));
   const shown = new Set(order);
   const rest = result.tokens.map((_, i) => i).filter((i) => !shown.has(i));
   if (rest.length) {
     const values = [(i) => seen.values[i], ...columns.map((label) => (i) => result.tokens[i].contributions[label])];
     rows.push(sum(`${count(rest.length)} others`, "sum", values.map((of) => rest.reduce((total, i) => total + of(i), 0))));
+  }
+  for (const { name: called, value, added, contributions } of seen.cells) {
+    rows.push(sum(name(`${called} = ${value || "(missing)"}`), "sum", [added, ...columns.map((label) => contributions[label])]));
   }
   rows.push(sum("bias", "sum", [seen.bias, ...columns.map((label) => result.bias[label])]));
   rows.push(sum("= logit", "total", [seen.total, ...columns.map((label) => result.logits[label])]));
@@ -498,7 +514,7 @@ function showNotes(seen) {
   const wrong = error < 1e-3 ? "" : " The parts do not add up: do not trust this split.";
   const sum = error ? `to ${error.toExponential(0)}` : "exactly";
   found.push(
-    `Checked: bias + ${state.unit}s = logit, ${sum}.${wrong} This is exact accounting of this model's answer, not a claim about causes.`,
+    `Checked: bias + ${state.unit}s${seen.cells.length ? " + columns" : ""} = logit, ${sum}.${wrong} This is exact accounting of this model's answer, not a claim about causes.`,
   );
   byId("notes").replaceChildren(...found.map((said) => make("p", {}, said)));
 }

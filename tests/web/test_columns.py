@@ -1,0 +1,123 @@
+"""Columns beside the text in JavaScript: cells as in Python, the static page and Node as the server, fields to fill."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.service.server import listening
+from tests.web.conftest import served, service, written
+from tests.web.test_in_browser import ASK, ASK_IN_BATCHES, assert_same
+from textcls import Classifier
+from textcls.model.classifier import Text
+from textcls.model.columns import DATE_FORMATS, Column, cells_of, names_of_cells
+from textcls.server.settings import Settings
+
+Open = Callable[..., Any]
+Run = Callable[..., Any]
+VALUES = (
+    "12", " 1,234.50 ", "1.234,50", "1.234.567", "12,5", "1,234", "-3e2", "$ 12", "12 %", "12\u00a0€", "1_000", "nan",
+    "inf", "12 apples", ".5", "5.", "+7", "", None, 3, 2.5, True, False,
+    "  Phone \n XL ", "Straße", "a\x1eb\x1fc", "日本 語", "x" * 300, "half \ud83d",
+    "2024-05-31", "2024-05-31T14:30", "2024-05-31 14:30:15", "2024-05-31T14:30:00+02:00", "2024-13-01", "2024-02-30",
+    "31.05.2024", "5/31/2024", "31/5/2024 14:30", "2024/05/31", "31 May 2024", "May 31, 2024", "yesterday", "20240531",
+)  # fmt: skip
+ROWS: list[Text] = [
+    {"text": "refund my order", "product": "Lamp XL", "price": "12,5", "opened": "2024-05-13T12:00"},
+    {"text": "where is my parcel?", "product": "chair", "price": 42, "opened": None},
+    {"text": ""},
+    "refund",
+]
+
+
+def test_cells_are_those_of_python(in_node: Run) -> None:
+    columns = [Column("value", "category"), Column("value", "number"), Column("value", "date")]
+    columns += [Column("value", "date", date_format=form) for form in DATE_FORMATS]
+    asked = [[column.to_json(), value] for column in columns for value in VALUES]
+    code = """
+import { read, namesOfCells } from "./page/columns.mjs";
+found = given.map(([column, value]) => {
+  const info = { text_columns: ["text"], columns: [column] };
+  return [read({ text: "", value }, info).cells, namesOfCells(info)];
+});
+"""
+    found = in_node(code, asked)
+    for (column, value), (cells, names) in zip([(c, v) for c in columns for v in VALUES], found, strict=True):
+        expected = cells_of({"value": value}, [column])
+        assert names == names_of_cells([column])
+        if column.kind == "category":
+            assert cells == expected, value
+        else:
+            # Numbers have more digits in JavaScript.
+            first, *others = cells
+            assert others == expected[1:], value
+            assert bool(first) == bool(expected[0]), value
+            assert float(first or 0) == pytest.approx(float(expected[0] or 0), rel=1e-6), value
+
+
+def test_node_answers_rows_as_python(in_node: Run, site_folder_with_columns: Path, with_columns: Classifier) -> None:
+    expected = [with_columns.predict(row, explain=True).as_json() for row in ROWS]
+    for code in (ASK, ASK_IN_BATCHES.replace(", threshold: 0.5", "")):
+        found = in_node(code, ROWS, site_folder_with_columns.parent)
+        assert_same(found, expected)
+        for one, other in zip(found, expected, strict=True):
+            assert [cell["name"] for cell in one["columns"]] == [cell["name"] for cell in other["columns"]]
+            for cell, like in zip(one["columns"], other["columns"], strict=True):
+                assert cell["contributions"] == pytest.approx(like["contributions"], abs=1e-4)
+
+
+@pytest.mark.parametrize("where", ["server", "browser"])
+def test_the_page_has_a_field_a_column_and_lists_what_each_adds(
+    visit: Open, address_with_columns: str, static_address_with_columns: str, with_columns: Classifier, where: str
+) -> None:
+    shown = visit(address_with_columns if where == "server" else static_address_with_columns).ready()
+    labels = [label.inner_text() for label in shown.query_selector_all("#fields .field label")]
+    assert labels == ["product", "price", "opened"]
+    shown.fill("#column-beside-1", "Lamp XL")
+    shown.fill("#column-beside-2", "12,5")
+    shown.fill("#column-beside-3", "2024-05-13T12:00")
+    shown.fill("#text", "refund my order")
+    shown.click("#classify")
+    shown.locator("#said", has_text="%").wait_for(state="attached")
+    answer = with_columns.predict(ROWS[0], explain=True)
+    shown.locator("#verdict", has_text=f"{answer.score:.1%}").wait_for()
+    rows = [row.inner_text() for row in shown.query_selector_all("#tables tr.sum th")]
+    assert rows[:3] == ["price = 12.5", "opened = 2024-05-13 12:00", "product = lamp xl"]
+    assert "bias + tokens + columns = logit" in shown.inner_text("#notes")
+
+
+def test_a_table_is_read_with_its_columns(visit: Open, address_with_columns: str, with_columns: Classifier) -> None:
+    shown = visit(address_with_columns).ready()
+    content = b'price,text,product\n"12,5",refund my order,Lamp XL\n,where is my parcel?,\n'
+    shown.set_input_files("#file", {"name": "rows.csv", "mimeType": "text/csv", "buffer": content})
+    shown.locator("#many-said", has_text="2 rows classified").wait_for(state="attached")
+    found = [cell.inner_text() for cell in shown.query_selector_all("#rows td.score")]
+    rows: list[Text] = [
+        {"text": "refund my order", "price": "12,5", "product": "Lamp XL"},
+        {"text": "where is my parcel?"},
+    ]
+    assert found == [f"{with_columns.predict(row).score:.1%}" for row in rows]
+
+
+def test_a_model_without_columns_has_no_fields_for_them(visit: Open, address: str) -> None:
+    assert visit(address).ready().query_selector("#fields .columns") is None
+
+
+@pytest.fixture(scope="module")
+def address_with_columns(with_columns: Classifier) -> Iterator[str]:
+    with listening(service(with_columns, Settings())) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def site_folder_with_columns(
+    with_columns_path: Path, node_modules: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    return written(with_columns_path, tmp_path_factory.mktemp("columns") / "site", node_modules)
+
+
+@pytest.fixture(scope="module")
+def static_address_with_columns(site_folder_with_columns: Path) -> Iterator[str]:
+    with served(site_folder_with_columns) as found:
+        yield found
