@@ -20,10 +20,10 @@ from typing import Any, Final
 
 from textcls import Classifier, Prediction
 from textcls.data import read_labelled
+from textcls.data.column_kinds import cells_of_rows, columns_of
 from textcls.model.classifier import Text
 from textcls.model.teaching import teach, write
 from textcls_training.config.settings import ModelConfig, TrainConfig
-from textcls_training.data.column_kinds import cells_of_rows, columns_of
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.pipeline.training import train
 
@@ -109,7 +109,7 @@ def _with_columns() -> LabelledTexts:
         values["product"].append(None if i % 11 == 0 else PRODUCTS[of % len(PRODUCTS)])
         values["price"].append("?" if i % 13 == 0 else f"{10 * of + i % 10},50")
         values["opened"].append(None if i % 17 == 0 else f"2024-05-{1 + 4 * of + i % 3:02}T{8 + of:02}:30")
-    columns = columns_of([(name, None) for name in values], values, [])
+    columns = columns_of(dict.fromkeys(values), values, [])
     return replace(rows, columns=columns, cells=cells_of_rows(columns, values))
 
 

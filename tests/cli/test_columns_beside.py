@@ -112,11 +112,89 @@ def test_a_counterfactual_leaves_the_columns_as_they_are(folder: Path) -> None:
     assert found.score == pytest.approx(classifier.predict({**row, "text": found.text}).score, abs=1e-5)
 
 
+def test_other_models_of_the_rows_may_read_other_columns(folder: Path, tmp_path: Path) -> None:
+    others = tmp_path / "others"
+    others.mkdir()
+    for name, columns in (("one", ["product"]), ("two", ["price"]), ("three", [])):
+        options = [part for column in columns for part in ("--column", column)]
+        given = (*options, "--vectors", "none", "--quiet")
+        run("train", folder / "train.csv", "--output", others / f"{name}.onnx", *given)
+    asked = ("explain", folder / "m.onnx", "help", "--column", "product=lamp", "--stability", others, "--json")
+    assert json.loads(run(*asked).stdout)["evidence"]["stability"]["models"] == 4
+
+
+def test_a_training_with_columns_goes_on_after_a_kill_to_the_same_bytes(folder: Path, tmp_path: Path) -> None:
+    output, options = tmp_path / "m.onnx", ("--column", "*", "--vectors", "none", "--quiet")
+    asked = ("train", folder / "train.csv", "--output", output, *options, "--state", tmp_path / "state")
+    assert run(*asked).exit_code == 0
+    assert output.read_bytes() == (folder / "m.onnx").read_bytes()
+    said = fail(2, *asked[:-1], tmp_path / "next", "--from", tmp_path / "state")
+    assert "A training that goes on from another reads texts alone" in said
+
+
 def test_the_same_rows_give_the_same_bytes(folder: Path, tmp_path: Path) -> None:
     options = ("--column", "product", "--column", "price:number", "--column", "opened", "--column", "noise")
     again = tmp_path / "again.onnx"
     run("train", folder / "train.csv", "--output", again, *options, "--vectors", "none", "--quiet")
     assert again.read_bytes() == (folder / "m.onnx").read_bytes()
+
+
+def test_what_tells_the_label_by_itself_is_told_before_training_and_by_check(folder: Path, tmp_path: Path) -> None:
+    rows = [(*row, f" {row[-1]}ed ") for row in rows_of(3)]
+    data = write_rows(tmp_path / "rows.csv", [(*HEADER, "outcome"), *rows])
+    said = "The column 'outcome' by itself tells the label of 100% of the rows"
+    trained = run("train", data, "--column", "*", "--output", tmp_path / "m.onnx", "--vectors", "none")
+    assert said in trained.stderr
+    assert "The column 'noise'" not in trained.stderr
+    checked = json.loads(run("check", data, "--column", "*", "--json").stdout)["columns"]
+    assert [(column["name"], column["kind"], bool(column["warnings"])) for column in checked] == [
+        ("product", "category", True),
+        ("price", "number", False),
+        ("opened", "date", False),
+        ("noise", "number", False),
+        ("outcome", "category", True),
+    ]
+    assert checked[1]["missing"] > 0
+    shown = run("check", data, "--column", "price", "--column", "outcome").stdout
+    assert "Column price (number):" in shown
+    assert said in shown
+    assert "No row has the column 'colour'" in fail(3, "check", data, "--column", "colour")
+
+
+def test_inspect_shows_curves_and_tables(folder: Path) -> None:
+    shown = run("inspect", folder / "m.onnx").stdout
+    assert "product (category), price (number); left out: opened, noise" in shown
+    plain = json.loads(run("inspect", folder / "m.onnx", "--json").stdout)
+    price, product = plain["column_effects"]
+    assert (price["name"], price["kind"], product["kind"]) == ("price", "curve", "table")
+    refund = [added["refund"] for added in price["added"]]
+    assert refund[0] > refund[-2]
+    classifier = Classifier.load(folder / "m.onnx")
+    found = classifier.explain({"text": "", "product": "phone"}).cells[1]
+    phone = product["added"][product["values"].index("phone")]
+    assert list(phone.values()) == pytest.approx(found.contributions.tolist())
+
+
+def test_a_model_with_columns_is_compared_with_one_without(folder: Path, tmp_path: Path) -> None:
+    run("train", folder / "train.csv", "--output", tmp_path / "text.onnx", "--vectors", "none", "--quiet")
+    for pair in ((folder / "m.onnx", tmp_path / "text.onnx"), (tmp_path / "text.onnx", folder / "m.onnx")):
+        found = json.loads(run("compare", *pair, folder / "test.csv", "--json").stdout)
+        for path, accuracy in zip(pair, (found["accuracy"]["before"], found["accuracy"]["after"]), strict=True):
+            alone = json.loads(run("evaluate", path, folder / "test.csv", "--json").stdout)
+            assert accuracy == pytest.approx(alone["accuracy"])
+
+
+@pytest.mark.parametrize("command", ["report", "drift", "inspect"])
+def test_what_is_shown_of_rows_is_their_text(folder: Path, tmp_path: Path, command: str) -> None:
+    page = tmp_path / "page.html"
+    options = {
+        "report": (folder / "m.onnx", folder / "test.csv", "--output", page),
+        "drift": (folder / "m.onnx", folder / "test.csv", "--before", folder / "train.csv"),
+        "inspect": (folder / "m.onnx", "--evidence", folder / "test.csv", "--html", page),
+    }[command]
+    shown = run(command, *options).stdout + (page.read_text() if page.exists() else "")
+    for mark in ("\x1e", "\x1f", "\u241e", "\u241f"):
+        assert mark not in shown
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,18 @@
 """Columns beside the text from Python: rows as mappings, with validation rows of the same columns."""
 
+import pickle
 import random
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sklearn.base import clone
 
 import textcls
 from textcls import InputError
 from textcls.model.classifier import Text
 from textcls.model.prediction import explanation_of
+from textcls_training.sklearn import TextClassifier
 
 SMALL: dict[str, Any] = {"epochs": 2, "vectors": "none"}
 
@@ -49,6 +52,21 @@ def test_of_several_labels_each_has_its_own_curve(tmp_path: Path) -> None:
     answer = found.predict({"subject": "w1 w2", "body": "", "price": 12}, explain=True)
     assert answer.assigned[0] == "refund"
     assert explanation_of(answer).completeness_error < 1e-3
+
+
+def test_an_estimator_reads_a_table_with_its_columns() -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    rows, labels = rows_of(1)
+    table = pandas.DataFrame(rows)
+    model = TextClassifier(columns=["price"], **SMALL).fit(table, labels)
+    assert [column.name for column in model.classifier_.info.columns] == ["price"]
+    assert model.classifier_.info.text_columns == ("subject", "body")
+    found = pickle.loads(pickle.dumps(clone(model).fit(rows, labels)))
+    assert found.model_bytes_ == model.model_bytes_
+    assert (found.predict(table) == model.predict(rows)).all()
+    assert model.score(table, labels) > 0.9
+    with pytest.raises(ValueError, match="Row 0 of X is a str; columns need a DataFrame, or a list of mappings"):
+        model.fit(["a text"], ["refund"])
 
 
 def test_columns_need_rows_that_have_them(tmp_path: Path) -> None:

@@ -1,15 +1,16 @@
 """`textcls check`: what labelled rows are like, and what may be wrong with them, before they are trained on."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 from click.core import ParameterSource
 
 from textcls._util import optional_dependencies
 from textcls._util.atomic_write import check_not_an_input
+from textcls.cli.columns_beside import column_option, named_columns
 from textcls.cli.options import (
     DATA,
     PATH,
@@ -23,7 +24,8 @@ from textcls.cli.options import (
     target_options,
 )
 from textcls.cli.reading import Reading
-from textcls.data import TargetOptions
+from textcls.data import TargetOptions, column_kinds
+from textcls.data.column_kinds import cells_of_rows, columns_of
 from textcls.data.labelled import LabelledRow
 from textcls.data.memory import Readable
 from textcls.data.rows import Row
@@ -34,13 +36,14 @@ from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import show
 from textcls.display.terminal.data_quality import data_quality_report, label_audit_report
 from textcls.display.text import plural
-from textcls.errors import ConfigError
+from textcls.errors import ConfigError, InputError
 from textcls.evaluation.data_quality import mending
 from textcls.evaluation.data_quality.label_audit import COLUMNS, LabelAudit
 from textcls.evaluation.data_quality.mending import Mended
 from textcls.evaluation.data_quality.report import check as check_rows
 from textcls.jobs import engine
 from textcls.jobs.engines import EngineName
+from textcls.model.columns import Kind
 
 AUDIT: Final = "textcls_training.audit.rows:audit_rows"
 
@@ -50,6 +53,7 @@ AUDIT: Final = "textcls_training.audit.rows:audit_rows"
 @click.option("--valid", type=DATA, help="Also report rows that DATA shares with this file.")
 @new_text_column_option
 @new_label_column_option
+@column_option("It is said how each is read, and which tell the label by themselves.")
 @target_options
 @click.option(
     "--labels",
@@ -86,6 +90,7 @@ def check(
     valid: Readable | None,
     text_columns: tuple[str, ...],
     label_column: str | None,
+    columns: tuple[str, ...],
     targets: TargetOptions,
     audits: bool,
     suspects: Path | None,
@@ -124,12 +129,14 @@ def check(
     if mended_path is None and click.get_current_context().get_parameter_source("on_error") is ParameterSource.DEFAULT:
         # Whoever checks a table asks for all that is wrong with it. Rows are left out of a table only if told to.
         reading.bad.skip = True
+    wanted = named_columns(columns, data, text_columns, label_column, reading, (targets.weight_column,))
     kept: list[LabelledRow[Target]] = []
     validation = reading.table_of_targets([valid], text_columns, label_column, targets) if valid else nullcontext()
     with reading.table_of_targets(data, text_columns, label_column, targets) as table, validation as valid_table:
         valid_rows = None if valid_table is None else valid_table.rows
-        rows = _keeping(table.rows, kept) if audits or mended_table is not None else table.rows
+        rows = _keeping(table.rows, kept) if audits or wanted or mended_table is not None else table.rows
         report = check_rows(rows, valid_rows, expected=table.label_columns, bad=reading.bad)
+    beside = _columns_beside(wanted, kept, [*table.text_columns, table.label_column])
     mended = None
     if mended_table is not None:
         label_column = None if table.label_columns else table.label_column
@@ -139,11 +146,12 @@ def check(
         run = engine(engine_name, workers, lambda note: reading.say([note]))
         audit = audit_rows(kept, run, quiet=reading.quiet)
     if as_json:
-        more = {"label_audit": audit.as_json()} if audit else {}
+        more: dict[str, Any] = {"label_audit": audit.as_json()} if audit else {}
+        more |= {"columns": beside} if beside else {}
         click.echo(json_line(report.as_json() | more | ({"mended": mended.as_json()} if mended else {})))
     else:
         wrong = [] if audit is None else label_audit_report(audit, [kept[one.row].row.where for one in audit.suspects])
-        show([*data_quality_report(report), *wrong])
+        show([*data_quality_report(report), *map(_told, beside), *wrong])
     # Last of all: what was found has been told where the file cannot be written.
     if mended is not None and mended_table is not None:
         _write_mended(mended_table, mended)
@@ -153,6 +161,34 @@ def check(
         _write(table_of_suspects, [kept[one.row].row for one in audit.suspects], audit, targets.label_separator)
         if not as_json:
             show([f"{plural(len(audit.suspects), 'row')} -> {suspects}"])
+
+
+def _columns_beside(
+    wanted: Mapping[str, Kind | None], rows: Sequence[LabelledRow[Target]], others: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return what there is to say of each column beside the text."""
+    if strange := next((name for name in wanted if not any(name in row.row.fields for row in rows)), None):
+        raise InputError(f"No row has the column {strange!r}; name another one, or leave it out.")
+    values = {name: [row.row.fields.get(name) for row in rows] for name in wanted}
+    columns = columns_of(wanted, values, others)
+    labels = [row.label for row in rows if isinstance(row.label, str)]
+    telling = column_kinds.telling(columns, cells_of_rows(columns, values), labels) if len(labels) == len(rows) else []
+    return [
+        {
+            "name": column.name,
+            "kind": column.kind,
+            "read_as": column_kinds.described(column),
+            "missing": column_kinds.missing(column, values[column.name]),
+            "warnings": [said for said in telling if said.startswith(f"The column {column.name!r}")],
+        }
+        for column in columns
+    ]
+
+
+def _told(column: Mapping[str, Any]) -> str:
+    warnings = "".join(f" {said}" for said in column["warnings"])
+    there = f"{plural(column['missing'], 'row')} without a value" if column["missing"] else "all rows have a value"
+    return f"Column {column['read_as']}: {there}.{warnings}"
 
 
 def _keeping(rows: Iterable[LabelledRow[Target]], kept: list[LabelledRow[Target]]) -> Iterator[LabelledRow[Target]]:

@@ -20,6 +20,7 @@ from textcls.evaluation import metrics
 from textcls.evaluation.comparison.compare import compared
 from textcls.evaluation.comparison.sides import Labels, ModelSide, is_several, sides_of
 from textcls.evaluation.label_set_evaluation import present
+from textcls.model.classifier import Text
 
 
 @click.command(epilog="Example: textcls compare old.onnx new.onnx heldout.csv")
@@ -52,19 +53,24 @@ def compare(
     once(data)
     sides = sides_of(first, second, several=bool(targets.label_sets), separator=targets.label_separator)
     training = next((side.classifier.info for side in sides if isinstance(side, ModelSide)), None)
-    texts, labels = list[str](), list[Labels]()
+    texts, labels, given = list[str](), list[Labels](), list[Text]()
+    # Of models that read columns beside the text, each reads the row as it has learned to.
+    whole = any(isinstance(side, ModelSide) and side.classifier.info.columns for side in sides)
+    training = None if training is None else training.of_texts_alone
     columns = (text_columns, label_column)
     if is_several(sides):
         with reading.label_sets(data, *columns, targets, training) as sets:
             for row in sets:
                 texts.append(row.text)
+                given.append(row.row.fields if whole else row.text)
                 labels.append(tuple(sorted(present(row.label))))
     else:
         with reading.labelled_rows(data, *columns, training) as rows:
             for one in rows:
                 texts.append(one.text)
+                given.append(one.row.fields if whole else one.text)
                 labels.append(one.label)
-    found = compared(sides, texts, labels, (sides[0].answers(texts), sides[1].answers(texts)))
+    found = compared(sides, texts, labels, (sides[0].answers(given), sides[1].answers(given)))
     reading.say_skipped()
     if as_json:
         click.echo(json_line(found.as_json()))

@@ -69,7 +69,7 @@ def drift(
     once([data, *([] if before is None else [before])])
     classifier = Classifier.load(model)
     HeldOutSummary.of_model(classifier.info)  # Refused before anything is read.
-    earlier = nullcontext() if before is None else reading.texts(before, text_columns, classifier.info)
+    earlier = nullcontext() if before is None else reading.texts(before, text_columns, classifier.info.of_texts_alone)
     with reading.texts_and_labels(data, text_columns, label_column, classifier.info) as rows, earlier as trained_on:
         first = next(rows, None)
         if first is None:

@@ -160,7 +160,7 @@ def explain(
     row = _row(_standard_input() if text == "-" else text, columns, classifier.info)
     prediction = classifier.predict(row, explain=True, threshold=threshold)
     explanation = explanation_of(prediction)
-    by_others = [other.predict(explanation.row, explain=True) for other in others]
+    by_others = [other.predict(explanation.row_for(other.info.columns), explain=True) for other in others]
     answer = _ExplainedText(prediction, explained_labels(prediction, label, against), against, unit, by_others)
     answer.sub_tokens = classifier.parts(explanation.text) if with_parts else None
     if with_change:

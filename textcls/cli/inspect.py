@@ -25,6 +25,7 @@ from textcls.display.html.global_explanation import global_explanation_fragment
 from textcls.display.html.groups import groups_fragment
 from textcls.display.plain_data import json_line
 from textcls.display.remarks import exchange_line, groups_lines
+from textcls.display.terminal.columns import column_report
 from textcls.display.terminal.console import show
 from textcls.display.terminal.counterfactual import exchange_report
 from textcls.display.terminal.global_explanation import global_explanation_report
@@ -32,6 +33,7 @@ from textcls.display.terminal.groups import groups_report
 from textcls.display.terminal.model_info import model_table, threshold_table
 from textcls.display.text import plural
 from textcls.errors import ConfigError
+from textcls.explain.columns import column_effects
 from textcls.explain.exchanges import ExchangeReport, compare_exchanged
 from textcls.explain.global_explanation.explainer import explain_globally
 from textcls.explain.global_explanation.groups import GroupComparison, compare_groups
@@ -139,7 +141,9 @@ def inspect(
         _show_groups(model, difference, names, as_json, html, compact=top is None)
         return
     exchanged = [] if groups is None else read_groups(groups)
-    with reading.texts_and_labels(data, text_columns, label_column, classifier.info) as rows:
+    by_words = lexicon_path is not None or bool(exchanged)
+    info = classifier.info.of_texts_alone if by_words else classifier.info
+    with reading.texts_and_labels(data, text_columns, label_column, info) as rows:
         if lexicon_path is not None:
             write_lexicon(lexicon_path, lexicon(classifier, (text for text, _ in rows)))
         elif exchanged:
@@ -184,12 +188,15 @@ def _given(*names: str) -> list[str]:
 
 
 def _show_facts(model: Path, classifier: Classifier, as_json: bool, verbose: bool) -> None:
+    effects = column_effects(classifier)
     if as_json:
-        click.echo(json_line(classifier.info.to_json()))
+        added = [effect.to_json(classifier.labels) for effect in effects]
+        click.echo(json_line(classifier.info.to_json() | ({"column_effects": added} if added else {})))
     else:
         show([model_table(model, classifier.info, verbose=verbose)])
         if classifier.info.several:
             show(threshold_table(classifier.info))
+        show(column_report(effects, classifier.labels))
 
 
 def _show_exchanges(model: Path, found: ExchangeReport, as_json: bool, html: Path | None) -> None:

@@ -139,9 +139,9 @@ def _explained(classifier: Classifier, rows: Iterable[LabelledText], attribution
     numbered = enumerate(rows, 1)
     while some := list(islice(numbered, SOME)):
         explanations = classifier.explain([text for _, (text, _) in some])
-        for (number, (text, label)), explanation in zip(some, explanations, strict=True):
+        for (number, (_, label)), explanation in zip(some, explanations, strict=True):
             labels = (label,) if isinstance(label, str) else tuple(label or ())
-            yield _Row(number, labels, text, _added(explanation, attribution))
+            yield _Row(number, labels, explanation.text, _added(explanation, attribution))
 
 
 def _added(explanation: Explanation, attribution: Attribution) -> dict[str, float]:

@@ -48,7 +48,7 @@ from pathlib import Path
 from typing import IO, Any, Final, Literal, get_args
 
 from textcls.errors import ArtifactError, ConfigError
-from textcls.model.columns import Column
+from textcls.model.columns import Column, unpack
 from textcls.model.features import FeatureConfig
 from textcls.model.labels import labels_problem, unpaired_surrogate
 from textcls.model.prototypes import Prototypes
@@ -156,6 +156,15 @@ class ModelInfo:
     def several(self) -> bool:
         """Whether a text may have several labels, or none."""
         return self.task == "multi-label"
+
+    @property
+    def of_texts_alone(self) -> "ModelInfo":
+        """What it says where rows are read for their texts alone, without the columns beside them."""
+        return replace(self, columns=())
+
+    def text_of(self, row: str) -> str:
+        """Return the text of a row as the model reads it, without its cells (`textcls.model.columns.pack`)."""
+        return unpack(row, self.columns)[1] if self.columns else row
 
     def to_json(self) -> dict[str, Any]:
         """Return all of it as plain data."""

@@ -212,6 +212,11 @@ class Explanation:
         """The text as the model reads it: with its cells, if there are columns beside it."""
         return self.row_with(self.text)
 
+    def row_for(self, columns: Sequence[Column]) -> str:
+        """Return the text as a model of other columns reads it; what that reads and this does not is missing."""
+        found = {one.name: one.cell for one in self.cells}
+        return pack([found.get(name, "") for name in names_of_cells(columns)], self.text) if columns else self.text
+
     def row_with(self, text: str) -> str:
         """Return another text in the same row, as the model reads it."""
         return pack([one.cell for one in self.cells], text) if self.cells else text

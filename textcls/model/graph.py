@@ -104,8 +104,7 @@ class Graph:
 
     def sub_token_attributions(self, text: str) -> list[SubTokenAttribution]:
         """Return what rows within each token of `text` contributed. Needs `has_rows`."""
-        alone = unpack(text, self.info.columns)[1] if self.info.columns else text
-        spans = tuple(tokenizer.token_spans(alone, self.info.max_tokens))
+        spans = tuple(tokenizer.token_spans(self.info.text_of(text), self.info.max_tokens))
         rows = self.rows(text, len(spans))
         return sub_token_attribution.split(rows, spans, self.info.labels, self.info.features, norm=self.info.norm)
 

@@ -5,18 +5,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from textcls.data.column_kinds import cells_of_rows, columns_of
+from textcls.data.column_kinds import parse as parse_column
 from textcls.display.terminal.console import notebook_console
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation.data_quality.label_audit import LabelAudit
 from textcls.model.classifier import Classifier, Text
-from textcls.model.columns import Kind
+from textcls.model.columns import Column, Kind
 from textcls.model.label_sets import LabelSet, of_python, weight
 from textcls.model.sequences import require_texts
 from textcls.model.text_columns import and_, text_of_row
 from textcls_training.audit.run import audit
 from textcls_training.config.settings import from_options
-from textcls_training.data.column_kinds import cells_of_rows, columns_of
-from textcls_training.data.column_kinds import parse as parse_column
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.probabilities import of_mappings
 from textcls_training.data.rationales import Spans, parse
@@ -46,31 +46,26 @@ def train(
     """Train on `texts` and their `labels`: what `textcls.train` says, whose errors it raises."""
     config = from_options(options)
     texts = texts if isinstance(texts, str) else list(texts)  # They are read twice.
-    wanted = [parse_column(one) for one in columns]
-    read = _text_columns(texts, [name for name, _ in wanted])
-    given = labelled_texts(_joined(texts, read, "Texts"), labels, "texts")
+    wanted = dict(map(parse_column, columns))
+    read = text_columns_of(texts, list(wanted))
+    given = labelled_texts(joined(texts, read, "Texts"), labels, "texts")
     if read is not None:
         given = replace(given, text_columns=read)
-    if wanted:
-        values = _values(texts, wanted)
-        beside = columns_of(wanted, values, given.text_columns)
-        given = replace(given, columns=beside, cells=cells_of_rows(beside, values))
+    given = with_columns(given, texts, wanted)
     if weights is not None:
         given = replace(given, weights=checked_weights(weights, len(given.texts)))
     if rationales is not None:
         given = replace(given, rationales=_spans(rationales, given.texts))
     validation = None
     if valid is not None:
-        valid_texts = _joined(valid[0], read, "Texts of valid")
+        valid_texts = joined(valid[0], read, "Texts of valid")
         validation = labelled_texts(valid_texts, valid[1], "texts of valid", several=given.label_sets is not None)
-        if wanted:
-            cells = cells_of_rows(given.columns, _values(valid[0], wanted))
-            validation = replace(validation, columns=given.columns, cells=cells)
+        validation = with_columns(validation, valid[0], wanted, given.columns)
     more = None
     if unlabelled is not None:
         apart = [*given.texts, *(validation.texts if validation else ())]
         names, several = given.label_names(), given.label_sets is not None
-        others = _joined(unlabelled, read, "Unlabelled texts")
+        others = joined(unlabelled, read, "Unlabelled texts")
         more = unlabelled_texts(others, names, apart, config.unlabelled_rows, probabilities, several=several)
     elif probabilities is not None:
         raise ConfigError("probabilities needs the texts they belong to; pass those as unlabelled.")
@@ -95,12 +90,25 @@ def audit_labels(texts: Sequence[str], labels: Sequence[Label], **options: Any) 
         return audit(labelled_texts(texts, labels, "texts"), from_options(options), callback)
 
 
-def _values(rows: Sequence[Any], wanted: Sequence[tuple[str, Kind | None]]) -> dict[str, list[Any]]:
-    """Return what stands in columns beside the text, None where a row has not the column."""
-    return {name: [row.get(name) for row in rows] for name, _ in wanted}
+def with_columns(
+    given: LabelledTexts, rows: Sequence[Any], wanted: Mapping[str, Kind | None], columns: Sequence[Column] = ()
+) -> LabelledTexts:
+    """Return labelled texts with what stands in the columns beside them.
+
+    Args:
+        given: the texts.
+        rows: which they came from; a row may lack a column.
+        wanted: the columns, with the kinds of those of which they are said; none for none.
+        columns: how they are read; without any that is found out.
+    """
+    if not wanted:
+        return given
+    values = {name: [row.get(name) for row in rows] for name in wanted}
+    columns = tuple(columns) or columns_of(wanted, values, given.text_columns)
+    return replace(given, columns=columns, cells=cells_of_rows(columns, values))
 
 
-def _text_columns(texts: Sequence[Text], beside: Sequence[str] = ()) -> tuple[str, ...] | None:
+def text_columns_of(texts: Sequence[Text], beside: Sequence[str] = ()) -> tuple[str, ...] | None:
     """Return the columns of the text of rows, in the order of the first row; None if texts are strings.
 
     Raises:
@@ -119,7 +127,7 @@ def _text_columns(texts: Sequence[Text], beside: Sequence[str] = ()) -> tuple[st
     return columns
 
 
-def _joined(texts: Any, columns: tuple[str, ...] | None, what: str) -> Any:
+def joined(texts: Any, columns: tuple[str, ...] | None, what: str) -> Any:
     """Return texts as they are, or of rows the texts in their columns."""
     if columns is None or texts is None:
         return texts

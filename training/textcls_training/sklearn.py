@@ -25,9 +25,10 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted
 
 from textcls._util.atomic_write import atomic_write
+from textcls.data.column_kinds import parse
 from textcls.errors import ConfigError, InputError
 from textcls.model.classifier import Classifier
-from textcls_training.api import checked_weights, unlabelled_texts
+from textcls_training.api import checked_weights, joined, text_columns_of, unlabelled_texts, with_columns
 from textcls_training.config.settings import OPTIONS, TrainConfig, from_options
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.unlabelled import UnlabelledTexts
@@ -38,9 +39,10 @@ _DRAWN: Final = 2**31
 _NAME: Final = Path("model.onnx")
 _NOT_OF_AN_ESTIMATOR: Final = ("rationale_weight", "rehearsal_rows", "seed")
 # The options of an estimator, and their defaults: those of training, but those on rationales and on states, which `fit`
-# does not take; the seed and no class weight under scikit-learn's names.
+# does not take; the columns beside the text; the seed and no class weight under scikit-learn's names.
 PARAMETERS: Final[Mapping[str, Any]] = {
     **{name: option.default for name, option in OPTIONS.items() if name not in _NOT_OF_AN_ESTIMATOR},
+    "columns": None,
     "class_weight": None,
     "random_state": OPTIONS["seed"].default,
 }
@@ -48,6 +50,9 @@ PARAMETERS: Final[Mapping[str, Any]] = {
 
 class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """`textcls train` as a scikit-learn estimator; X is a sequence of strings.
+
+    With `columns`, such as `["product", "price:number"]`, X is a DataFrame, or a list of mappings: these columns are
+    read beside the text, which is all others joined.
 
     Args are the options of `textcls train`, with the same values, but those on rationales and on states; the seed is
     called `random_state`, and may be a generator. None is the default. A mistake in X, y or an option is a ValueError.
@@ -85,14 +90,20 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             sample_weight: how much each text counts, 0 or more; None for all alike.
             unlabelled: texts without labels, which the option `teacher` answers, or the model itself.
         """
-        texts = _texts(X)
-        targets = _targets(y, len(texts))
+        rows = self._read(X)
+        targets = _targets(y, len(rows))
         try:
             config = self._config()
+            wanted = dict(map(parse, self.columns or ()))
+            read = text_columns_of(rows, list(wanted))
+            texts = joined(rows, read, "X")
             given = replace(targets.of(texts), weights=_weights(sample_weight, len(texts)))
+            if read is not None:
+                given = with_columns(replace(given, text_columns=read), rows, wanted)
             more = None
             if unlabelled is not None:
-                more = unlabelled_texts(_texts(unlabelled), targets.names, texts, config.unlabelled_rows)
+                others = joined(self._read(unlabelled), read, "unlabelled")
+                more = unlabelled_texts(others, targets.names, texts, config.unlabelled_rows)
             self.model_bytes_ = _trained_bytes(given, config, more)
         except (InputError, ConfigError) as error:
             raise ValueError(str(error)) from error
@@ -100,6 +111,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._sparse: type[Any] | None = targets.sparse
         self._loaded: Classifier | None = Classifier.from_bytes(self.model_bytes_, _NAME)
         return self
+
+    def _read(self, X: Any) -> Any:
+        """Return texts, or, where there are columns beside them, rows."""
+        return _rows(X) if self.columns else _texts(X)
 
     def predict(self, X: Any) -> Any:
         """Return the most probable label of each text; of several the matrix of those assigned, as `y` was one."""
@@ -126,7 +141,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return bool(self.multilabel_)
 
     def _probabilities(self, X: Any) -> NDArray[np.float32]:
-        answers = self.classifier_.predict(_texts(X))
+        answers = self.classifier_.predict(self._read(X))
         found = np.array([answer.probabilities for answer in answers], np.float32)
         columns = self._columns()
         return found.reshape(-1, len(columns))[:, columns]
@@ -161,6 +176,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ConfigError: one has no such value.
         """
         options = self.get_params()
+        del options["columns"]
         if isinstance(options["class_weight"], Mapping):
             # As the labels of y are called in a model.
             options["class_weight"] = {str(label): weight for label, weight in options["class_weight"].items()}
@@ -286,6 +302,18 @@ def _weights(given: Any, texts: int) -> list[float] | None:
     if not any(checked):
         raise ValueError("All sample weights are zero; a text counts only with a weight above 0.")
     return None if all(weight == 1 for weight in checked) else checked
+
+
+def _rows(X: Any) -> list[Mapping[str, Any]]:
+    if getattr(X, "ndim", 1) == 2 and hasattr(X, "to_dict"):
+        found: list[Mapping[str, Any]] = X.to_dict("records")
+        return found
+    rows = list(X)
+    odd = next((i for i, row in enumerate(rows) if not isinstance(row, Mapping)), None)
+    if odd is not None:
+        kind = type(rows[odd]).__name__
+        raise ValueError(f"Row {odd} of X is a {kind}; columns need a DataFrame, or a list of mappings.")
+    return rows
 
 
 def _texts(X: Any) -> list[str]:

@@ -63,6 +63,7 @@ def _read_facts(path: Path, info: ModelInfo) -> list[tuple[str, str]]:
         ("task", info.task),
         (plural(len(info.labels), "label"), ", ".join(map(one_line, info.labels))),
         ("columns", one_line(f"{', '.join(info.text_columns)} -> {info.label_column}")),
+        *([("beside them", _columns(info))] if info.columns else []),
         (
             "trained on",
             f"{plural(training['rows'], 'row')}, {plural(training['epochs'], 'epoch')}"
@@ -77,6 +78,13 @@ def _read_facts(path: Path, info: ModelInfo) -> list[tuple[str, str]]:
         ("reads", f"the first {info.max_tokens:,} tokens of a text: {', '.join(_features(info))}"),
         *([("vectors", _vectors(training["vectors"]))] if training.get("vectors") else []),
     ]
+
+
+def _columns(info: ModelInfo) -> str:
+    """Return the columns beside the text, and those that training has left out."""
+    read = ", ".join(f"{one_line(column.name)} ({column.kind})" for column in info.columns)
+    left_out = [one_line(gain["name"]) for gain in info.training.get("columns", []) if not gain["kept"]]
+    return f"{read}; left out: {', '.join(left_out)}" if left_out else read
 
 
 def _details(info: ModelInfo) -> list[tuple[str, str]]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from textcls.errors import ConfigError, InputError, SurroundingsError
 from textcls.jobs.batch.chunks import ROWS
 from textcls.model.artifact import LABELS_WRITTEN
-from textcls.model.classifier import Classifier
+from textcls.model.classifier import Classifier, Text
 from textcls.model.label_sets import of_cell
 
 Float32 = NDArray[np.float32]
@@ -61,7 +61,7 @@ class Side(Protocol):
     def several(self) -> bool:
         """Whether it gives a row several labels, or none."""
 
-    def answers(self, texts: Sequence[str]) -> SideAnswers:
+    def answers(self, texts: Sequence[Text]) -> SideAnswers:
         """Answer all texts."""
 
 
@@ -74,7 +74,7 @@ class ModelSide:
         self.classifier = Classifier.load(path)
         self.several = self.classifier.info.several
 
-    def answers(self, texts: Sequence[str]) -> SideAnswers:
+    def answers(self, texts: Sequence[Text]) -> SideAnswers:
         """Answer all texts, and time it."""
         names = self.classifier.labels
         seconds, found = 0.0, [np.zeros((0, len(names)), np.float32)]
@@ -107,7 +107,7 @@ class FileSide:
         self.name, self.path, self._separator = str(path), path, separator
         self.several = separator is not None
 
-    def answers(self, texts: Sequence[str]) -> SideAnswers:
+    def answers(self, texts: Sequence[Text]) -> SideAnswers:
         """Read the answers.
 
         Raises:
@@ -172,7 +172,7 @@ class ServiceSide:
         self.name, self.several = address, several
         self._url = address if "/v1/" in address else f"{address.rstrip('/')}/v1/classify"
 
-    def answers(self, texts: Sequence[str]) -> SideAnswers:
+    def answers(self, texts: Sequence[Text]) -> SideAnswers:
         """Ask for all texts, some at a time.
 
         Raises:
@@ -180,7 +180,7 @@ class ServiceSide:
         """
         return SideAnswers([label for piece in _pieces(texts) for label in self._ask(piece)])
 
-    def _ask(self, texts: list[str]) -> list[Labels]:
+    def _ask(self, texts: list[Text]) -> list[Labels]:
         import urllib.error
         import urllib.request
 
@@ -218,7 +218,7 @@ def _label_of(result: dict[str, Any]) -> str:
     return label
 
 
-def _pieces(texts: Sequence[str]) -> Iterator[list[str]]:
+def _pieces(texts: Sequence[Text]) -> Iterator[list[Text]]:
     for first in range(0, len(texts), REQUEST_TEXTS):
         yield list(texts[first : first + REQUEST_TEXTS])
 

@@ -1,7 +1,7 @@
 """Wrong answers by the words behind them, and those that the model was surest of."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from textcls.evaluation.reporting.answers import RowSummary
@@ -82,10 +82,13 @@ def groups(answers: Iterable[RowSummary], right: Iterable[str]) -> tuple[ErrorGr
     return tuple(sorted(found, key=lambda group: (-group.errors, group.right, group.word, group.answered))[:GROUPS])
 
 
-def surest(texts: Sequence[str], answers: Sequence[RowSummary], right: Sequence[str]) -> tuple[SureError, ...]:
+def surest(
+    rows: Sequence[str], answers: Sequence[RowSummary], right: Sequence[str], text_of: Callable[[str], str]
+) -> tuple[SureError, ...]:
     """Return the wrong answers of the highest confidence."""
     wrong = [i for i, answer in enumerate(answers) if answer.label != right[i]]
     chosen = sorted(wrong, key=lambda i: (-answers[i].confidence, i))[:SUREST]
     return tuple(
-        SureError(i, texts[i], right[i], answers[i].label, answers[i].confidence, answers[i].words) for i in chosen
+        SureError(i, text_of(rows[i]), right[i], answers[i].label, answers[i].confidence, answers[i].words)
+        for i in chosen
     )

@@ -95,7 +95,7 @@ def one_label_report(
         label_f1=tuple(label_f1),
         abstention=abstention(confidence, is_right, costs),
         errors=groups(answers, right),
-        surest_errors=surest(found.texts, answers, right),
+        surest_errors=surest(found.texts, answers, right, model.info.text_of),
         slices=slices(answers, is_right, columns),
         evidence=found.evidence,
     )

@@ -215,7 +215,7 @@ class _Kind(NamedTuple):
         words = list(dict.fromkeys(_word(explanation, explanation.spans[t]) for t in speak))[:REASONS]
         return SureLabelError(
             row=row,
-            text=judged.texts[row],
+            text=explanation.text,
             labels=tuple(sorted(judged.right[row])),
             assigned=tuple(judged.labels[i] for i in np.flatnonzero(judged.assigned[row]).tolist()),
             label=judged.labels[label],

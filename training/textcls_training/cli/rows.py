@@ -1,36 +1,29 @@
 """The rows that `textcls train` reads from files: training and validation rows, rationales and unlabelled texts."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
 
 from textcls.cli.reading import Reading
 from textcls.data import (
     Bad,
-    BadRows,
+    Labelled,
     LabelledSets,
     LabelSet,
     TargetOptions,
+    column_kinds,
     no_rows,
-    open_labelled,
-    open_tables,
     read_label_sets,
     read_labelled,
 )
 from textcls.data.memory import Readable
 from textcls.data.renaming import Renaming
-from textcls.data.source import STANDARD
 from textcls.data.text_store import TextStore
 from textcls.errors import InputError
 from textcls.model.columns import Column, Kind
-from textcls_training.data import column_kinds
 from textcls_training.data.labelled_texts import Rows
 from textcls_training.data.rationales import parse
 from textcls_training.data.unlabelled import UnlabelledTexts
 from textcls_training.data.unlabelled_files import read_unlabelled
-
-# Asks for all columns that are not taken yet.
-EVERY_COLUMN: Final = "*"
 
 
 def read_rows(
@@ -65,38 +58,13 @@ def read_rows(
     return rows if rationale_column is None else _with_spans(rows, rationale_column, reading)
 
 
-def named_columns(
-    given: Sequence[str],
-    data: Sequence[Readable],
-    text_columns: Sequence[str],
-    label_column: str | None,
-    reading: Reading,
-    others: Sequence[str | None],
-) -> list[tuple[str, Kind | None]]:
-    """Return the columns beside the text that are asked for, with their kinds if these are said.
-
-    `*` is all columns that are neither text nor label, nor one of the `others`.
-
-    Raises:
-        InputError: the file cannot be read, or * is asked of standard input, which cannot be read twice.
-        ConfigError: a column has no name.
-    """
-    named = [column_kinds.parse(one) for one in given if one != EVERY_COLUMN]
-    if EVERY_COLUMN not in given:
-        return named
-    if STANDARD in data:
-        raise InputError("--column '*' reads the names of the columns before, which a pipe forgets; name the columns.")
-    with open_labelled(data, text_columns, label_column, options=reading.options, bad=BadRows(skip=True)) as labelled:
-        taken = {*labelled.text_columns, labelled.label_column, *others, *(name for name, _ in named)}
-    with open_tables(data, reading.options, BadRows(skip=True)) as table:
-        return named + [(name, None) for name in table.columns if name not in taken]
-
-
-def columns_beside(wanted: Sequence[tuple[str, Kind | None]], rows: Rows, reading: Reading) -> tuple[Column, ...]:
+def columns_beside(wanted: Mapping[str, Kind | None], rows: Rows, reading: Reading) -> tuple[Column, ...]:
     """Find out how columns beside the text are read, and say it."""
     columns = column_kinds.columns_of(wanted, rows.more, [*rows.text_columns, rows.label_column])
     if columns:
         reading.say([f"Columns beside the text: {', '.join(map(column_kinds.described, columns))}."])
+        if isinstance(rows, Labelled):
+            reading.say(column_kinds.telling(columns, column_kinds.cells_of_rows(columns, rows.more), rows.labels))
     return columns
 
 

@@ -16,6 +16,7 @@ from rich.console import Console
 from textcls._util import optional_dependencies
 from textcls._util.atomic_write import check_not_an_input, check_output_path
 from textcls.cli import INTERRUPTED
+from textcls.cli.columns_beside import column_option, named_columns
 from textcls.cli.grouped_help import READING, Group, GroupedCommand
 from textcls.cli.options import (
     DATA,
@@ -42,7 +43,7 @@ from textcls.evaluation.data_quality.survey import Survey
 from textcls.explain.stability import MOST_MODELS
 from textcls.model.columns import Column
 from textcls_training.cli.beside import BesideModel
-from textcls_training.cli.rows import columns_beside, named_columns, read_more, read_rows, read_valid
+from textcls_training.cli.rows import columns_beside, read_more, read_rows, read_valid
 from textcls_training.config.clock import Clock
 from textcls_training.config.memory import spill_of
 from textcls_training.config.settings import from_options
@@ -89,16 +90,7 @@ _GROUPS: Final = (
 @click.option("--output", "-o", type=PATH, help="ONNX file to write.  [default: DATA with the suffix .onnx]")
 @new_text_column_option
 @new_label_column_option
-@click.option(
-    "--column",
-    "columns",
-    multiple=True,
-    metavar="NAME[:KIND]",
-    help=(
-        "Column beside the text, as category, number or date; without a kind it is found out. What a column does not "
-        "bring on held-out rows is left out. May be repeated; '*' is all that are neither text nor label."
-    ),
-)
+@column_option("What a column does not bring on held-out rows is left out.")
 @click.option(
     "--valid",
     type=DATA,
@@ -228,12 +220,11 @@ def train(
     wanted = named_columns(
         columns, data, text_columns, label_column, reading, (rationale_column, targets.weight_column)
     )
-    beside_names = [name for name, _ in wanted]
     rows = read_rows(
-        data, text_columns, label_column, rationale_column, reading, targets, texts, renaming, beside_names
+        data, text_columns, label_column, rationale_column, reading, targets, texts, renaming, list(wanted)
     )
     beside = columns_beside(wanted, rows, reading)
-    valid_rows = read_valid(valid, rows, reading, targets, renaming, beside_names) if valid else None
+    valid_rows = read_valid(valid, rows, reading, targets, renaming, list(wanted)) if valid else None
     more_texts = None
     if unlabelled:
         more_texts = read_more(unlabelled, rows, valid_rows, probabilities, settings["unlabelled_rows"], reading)

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from textcls.data import Labelled, LabelledSets, TargetOptions
+from textcls.data.column_kinds import cells_of_rows
 from textcls.errors import InputError
 from textcls.model.columns import Column, pack
 from textcls.model.label_sets import LabelSet
 from textcls.model.labels import label_problem, labels_problem
 from textcls.model.rows_hash import RowsHash
-from textcls_training.data.column_kinds import cells_of_rows
 from textcls_training.data.rationales import Spans
 
 Rows = Labelled | LabelledSets

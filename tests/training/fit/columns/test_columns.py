@@ -54,11 +54,11 @@ def test_the_regression_is_at_its_minimum(several: bool) -> None:
     draw = np.random.default_rng(1)
     design = Design.of([Column("a", "number"), Column("b", "category")], _cells(draw, 60))
     target = (draw.random((60, 2)) < 0.5) if several else np.eye(2)[draw.integers(0, 2, 60)]
-    rows = Rows(draw.normal(size=(60, 2)), design.feature_RF, target.astype(float), several)
+    rows = Rows(draw.normal(size=(60, 2)), design.features, target.astype(float), several)
     found = fit(rows, 2.0)
 
     def loss(weight_FC: np.ndarray) -> float:
-        logits = found._replace(weight_FC=weight_FC).logits(rows.text_RC, rows.feature_RF)
+        logits = found._replace(weight_FC=weight_FC).logits(rows.text_RC, rows.features)
         return float(rows.losses(logits).sum() + (weight_FC**2).sum())
 
     least = loss(found.weight_FC)

@@ -15,6 +15,7 @@ from scipy import sparse
 
 from textcls.model.columns import Column
 from textcls_training.data.arrays import Float32, Float64, Int64
+from textcls_training.fit.columns.regression import Features
 from textcls_training.models.columns import ColumnTerms, Curves, Values, number_cells
 
 # Segments of a curve, and values of a category that are told apart.
@@ -33,7 +34,7 @@ class Design:
         curves: where ramps lie; what they rise by is not yet known.
         row: of values, as `Values` has them.
         sample: the cells of some rows.
-        feature_RF: the features: of each number its ramps and whether it is missing, then a feature a value.
+        features: of the rows.
         cell_F: the number of the cell of each feature.
     """
 
@@ -41,7 +42,7 @@ class Design:
     curves: Curves
     row: dict[tuple[int, str], int]
     sample: Sequence[Sequence[str]]
-    feature_RF: sparse.csr_matrix
+    features: Features
     cell_F: Int64
 
     @classmethod
@@ -55,14 +56,13 @@ class Design:
         ramp_NRJ = curves.ramps(number_RN)
         ramp_RM = ramp_NRJ.transpose(1, 0, 2).reshape(len(cells), -1)
         value_RQ = Values(row, np.zeros((len(row) + 1, 0), np.float32)).rows([line[numbers:] for line in cells])
-        table_RV = _one_hot(value_RQ, len(row))
+        features = Features(ramp_RM.astype(np.float64), _one_hot(value_RQ, len(row)))
         cell_F = np.concatenate(
             [np.repeat(np.arange(numbers), ramp_NRJ.shape[2]), np.array([cell + numbers for cell, _ in row], np.int64)]
         ).astype(np.int64)
-        feature_RF = sparse.csr_matrix(sparse.hstack([sparse.csr_matrix(ramp_RM, dtype=np.float64), table_RV]))
         of_column = iter(knots)
         columns = [replace(one, knots=tuple(next(of_column).tolist())) if one.numbers else one for one in columns]
-        return cls(tuple(columns), curves, row, cells[:SAMPLE], feature_RF, cell_F)
+        return cls(tuple(columns), curves, row, cells[:SAMPLE], features, cell_F)
 
     def cells_of(self, number: int) -> list[int]:
         """Return the numbers of the cells of a column."""
@@ -77,7 +77,7 @@ class Design:
         ramps = numbers * (segments + 1)
         rise_NJC = weight_FC[:ramps].reshape(numbers, segments + 1, labels)
         added_VC, bias_C = weight_FC[ramps:].copy(), bias_C.copy()
-        share_V = np.asarray(self.feature_RF[:, ramps:].mean(0)).ravel()
+        share_V = self.features.means()[ramps:]
         cell_V = self.cell_F[ramps:]
         for cell in np.unique(cell_V):
             mine = cell_V == cell

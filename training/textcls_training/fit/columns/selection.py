@@ -13,26 +13,25 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from textcls.model.columns import Column, some_cells
 from textcls_training.data.arrays import Float32, Float64, Int64
 from textcls_training.fit.columns.design import Design
-from textcls_training.fit.columns.regression import Rows, Weights, fit
+from textcls_training.fit.columns.regression import Features, Rows, Weights, fit
 from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.validation import LabelSetValidation
 from textcls_training.models.calibration import AnyCalibration, LabelSetCalibration, log_softmax
 from textcls_training.models.columns import ColumnTerms
 
 # How strongly weights are drawn to zero: as by so many observations of variance 1 that say so.
-PENALTIES = (1.0, 3.0, 10.0, 30.0, 100.0)
+PENALTIES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 PARTS = 5
 # Fewer held-out rows than this fit nothing.
 LEAST_ROWS = 50
 SEED = 2021
 # A column helps by so many standard errors at least, all of them together by one.
-ERRORS = 1.5
+ERRORS = 2.0
 
 
 class ColumnGain(NamedTuple):
@@ -112,9 +111,8 @@ class _Trial:
     def __init__(self, columns: Sequence[Column], cells: Sequence[Sequence[str]], text: Rows, part_R: Int64) -> None:
         self.columns, self.part_R = columns, part_R
         self.design = Design.of(columns, cells)
-        self.rows = replace(text, feature_RF=self.design.feature_RF)
-        tried = [_tried(self.rows, penalty, part_R) for penalty in PENALTIES]
-        self.best = min(tried, key=lambda one: float(one.loss_R.mean()))
+        self.rows = replace(text, features=self.design.features)
+        self.best = _best_penalty(self.rows, part_R)
 
     def gain(self, number: int) -> ColumnGain:
         """Say what one column brings: what is lost where what it adds is left out."""
@@ -122,7 +120,7 @@ class _Trial:
         loss_R = np.empty(len(self.part_R))
         for part, weights in enumerate(self.best.by_part):
             rows, held_out = self.rows.only(self.part_R == part), self.part_R == part
-            added_RC = rows.feature_RF[:, mine_F] @ weights.weight_FC[mine_F]
+            added_RC = rows.features @ (weights.weight_FC * mine_F[:, None])
             loss_R[held_out] = rows.losses(self.best.logits_RC[held_out] - added_RC)
         gain_R = loss_R - self.best.loss_R
         nats, error = float(gain_R.mean()), _error(gain_R)
@@ -147,7 +145,7 @@ class _Trial:
 def _text_rows(selected: SelectionResult) -> Rows:
     """Return the rows as the text alone answers them: log-probabilities, or log-odds, and no features."""
     logits_RC, found, validation = selected.logits.astype(np.float64), selected.calibration, selected.validation
-    nothing = sparse.csr_matrix((len(logits_RC), 0))
+    nothing = Features.none(len(logits_RC))
     if isinstance(validation, LabelSetValidation) and isinstance(found, LabelSetCalibration):
         text_RC = logits_RC * np.array(found.scale) + np.array(found.shift)
         return Rows(text_RC, nothing, validation.target_RC.astype(np.float64), several=True)
@@ -162,13 +160,26 @@ def _unit(calibration: AnyCalibration) -> Float64:
     return np.array([calibration.temperature])
 
 
-def _tried(rows: Rows, penalty: float, part_R: Int64) -> _Tried:
-    everything = fit(rows, penalty)
+def _best_penalty(rows: Rows, part_R: Int64) -> _Tried:
+    """Return the penalty of least loss, downhill from the middle one."""
+    place = len(PENALTIES) // 2
+    best = _tried(rows, PENALTIES[place], part_R)
+    for step in (-1, 1):
+        while 0 <= place + step < len(PENALTIES):
+            other = _tried(rows, PENALTIES[place + step], part_R, best.weights)
+            if other.loss_R.mean() >= best.loss_R.mean():
+                break
+            place, best = place + step, other
+    return best
+
+
+def _tried(rows: Rows, penalty: float, part_R: Int64, start: Weights | None = None) -> _Tried:
+    everything = fit(rows, penalty, start)
     logits_RC, by_part = np.empty_like(rows.text_RC), []
     for part in range(PARTS):
         mine = part_R == part
         by_part.append(fit(rows.only(~mine), penalty, everything))
-        logits_RC[mine] = by_part[-1].logits(rows.text_RC[mine], rows.feature_RF[mine])
+        logits_RC[mine] = by_part[-1].logits(rows.text_RC[mine], rows.features.only(mine))
     return _Tried(everything, by_part, logits_RC, rows.losses(logits_RC))
 
 

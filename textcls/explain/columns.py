@@ -1,0 +1,65 @@
+"""What each column beside the text adds to each label, whatever the text: a number's curve, a category's table."""
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from textcls.model.classifier import Classifier
+from textcls.model.columns import Column, count, names_of_cells, pack, told
+from textcls.model.contrast import Float32
+
+# Values of a category that are asked about, the most frequent first.
+MOST_VALUES: Final = 1000
+_PARTS: Final = (
+    tuple(map(str, range(1, 13))),
+    ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
+    tuple(map(str, range(24))),
+)
+
+
+class ColumnEffect(NamedTuple):
+    """What a cell of a column adds.
+
+    Attributes:
+        name: of the column, with the part of a date: `opened (weekday)`.
+        kind: whether the values are points of a curve, which is a line between two of them, or of a table.
+        values: that were asked about, the missing one last, as a person reads them.
+        added: what each adds to the logit of each label [values, labels].
+    """
+
+    name: str
+    kind: str
+    values: tuple[str, ...]
+    added: Float32
+
+    def to_json(self, labels: tuple[str, ...]) -> dict[str, Any]:
+        """Return it as plain data."""
+        added = [dict(zip(labels, row, strict=True)) for row in self.added.tolist()]
+        return {"name": self.name, "kind": self.kind, "values": list(self.values), "added": added}
+
+
+def column_effects(classifier: Classifier) -> list[ColumnEffect]:
+    """Return what each column that a model reads beside the text adds to each label."""
+    columns = classifier.info.columns
+    cells = [""] * count(columns)
+    found = []
+    for place, (name, values) in enumerate(zip(names_of_cells(columns), _values(columns), strict=True)):
+        asked = [[*cells[:place], value, *cells[place + 1 :]] for value in (*values, "")]
+        answers = classifier.explain([pack(row, "") for row in asked])
+        added = [answer.cells[place].contributions for answer in answers]
+        kind = "curve" if place < sum(column.numbers for column in columns) else "table"
+        shown = tuple(told(columns, row)[place] for row in asked)
+        found.append(ColumnEffect(name, kind, shown, np.array(added, np.float32)))
+    return found
+
+
+def _values(columns: tuple[Column, ...]) -> list[tuple[str, ...]]:
+    """Return the values of each cell, without the missing one."""
+    numbers = [tuple(f"{knot:.9g}" for knot in column.knots) for column in columns if column.numbers]
+    categories: list[tuple[str, ...]] = []
+    for column in columns:
+        if column.kind == "category":
+            categories.append(tuple(value for value in column.values if value)[:MOST_VALUES])
+        elif column.kind == "date":
+            categories += _PARTS
+    return numbers + categories
