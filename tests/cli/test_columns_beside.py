@@ -61,6 +61,7 @@ def test_a_file_is_answered_by_its_columns_and_better_than_by_its_text(folder: P
     expected = classifier.predict({name: first[name] for name in HEADER[:-1]})
     assert first["predicted_label"] == expected.label
     assert first["score"] == pytest.approx(expected.score, abs=1e-4)
+    assert first["explanation"][-1][0].startswith("product = ")
 
 
 def test_bias_tokens_and_columns_add_up_to_the_logit(folder: Path) -> None:
@@ -159,6 +160,21 @@ def test_what_tells_the_label_by_itself_is_told_before_training_and_by_check(fol
     assert "Column price (number):" in shown
     assert said in shown
     assert "No row has the column 'colour'" in fail(3, "check", data, "--column", "colour")
+
+
+def test_drift_tells_of_columns_that_are_not_as_they_were(folder: Path, tmp_path: Path) -> None:
+    rows = [(text, "Toaster", f"{1000 + i}", *rest) for i, (text, _, _, *rest) in enumerate(rows_of(5, 100))]
+    rows += [(text, "", "none", *rest) for text, _, _, *rest in rows_of(6, 100)]
+    data = write_rows(tmp_path / "new.csv", [HEADER, *rows])
+    found = json.loads(run("drift", folder / "m.onnx", data, "--json").stdout)["columns"]
+    assert [(column["name"], column["missing"], column["strange"]) for column in found] == [
+        ("product", 0.5, 0.5),
+        ("price", 0.5, 0.5),
+    ]
+    assert 0 < found[1]["missing_before"] < 0.2
+    assert "new or out of range" in run("drift", folder / "m.onnx", data).stdout
+    same = json.loads(run("drift", folder / "m.onnx", folder / "train.csv", "--json").stdout)["columns"]
+    assert all(column["strange"] == 0 for column in same)
 
 
 def test_inspect_shows_curves_and_tables(folder: Path) -> None:

@@ -28,6 +28,8 @@ def drift_report(found: Drift) -> Iterator[Table | Text]:
         )
     yield _verdict(found)
     yield from _labels(found)
+    if found.columns:
+        yield from _columns(found)
     yield from _words(found)
 
 
@@ -131,6 +133,17 @@ def _labels(found: Drift) -> Iterator[Table | Text]:
     yield table
     if len(found.labels) > LABELS:
         yield Text(f"Of {len(found.labels):,} labels these changed most; --json has all.", style="dim")
+
+
+def _columns(found: Drift) -> Iterator[Table | Text]:
+    yield Text()
+    table = Table("columns", box=None, pad_edge=False)
+    for head in ("missing then", "now", "new or out of range"):
+        table.add_column(head, justify="right")
+    for column in found.columns:
+        shares = (column.missing_before, column.missing, column.strange)
+        table.add_row(Text(named(column.name)), *map(percent, shares))
+    yield table
 
 
 def _words(found: Drift) -> Iterator[Table | Text]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from textcls.errors import InputError
 from textcls.evaluation import intervals
+from textcls.evaluation.drift.columns import ColumnCounts, ColumnShare
 from textcls.evaluation.drift.distance import Distance
 from textcls.evaluation.drift.expected_accuracy import expected_accuracy, of_another_kind
 from textcls.evaluation.drift.summary import HeldOutSummary
@@ -69,6 +70,7 @@ class Drift:
         labelled: how many new rows carry a label, or their labels.
         accuracy: on these; of several labels the share that is assigned all of them and no other; None without any.
         unknown_labels: labels of these that the model does not know: such rows count as errors.
+        columns: what of the columns beside the text is not as it was; none of models that read no such columns.
     """
 
     rows: int
@@ -86,6 +88,7 @@ class Drift:
     labelled: int
     accuracy: Estimate | None
     unknown_labels: tuple[str, ...]
+    columns: tuple[ColumnShare, ...] = ()
 
     @property
     def several(self) -> bool:
@@ -133,6 +136,7 @@ class Drift:
             "unknown_tokens": None if unknown is None else unknown._asdict() | {"is_sure": unknown.is_sure},
             "against_texts": self.against_texts,
             "words": [word.as_json() for word in self.words],
+            **({"columns": [one._asdict() for one in self.columns]} if self.columns else {}),
         }
 
 
@@ -185,6 +189,7 @@ def measure_drift(
         labelled=len(seen.right),
         accuracy=intervals.share(sum(seen.right), len(seen.right)) if seen.right else None,
         unknown_labels=tuple(sorted(seen.unknown_labels)),
+        columns=tuple(seen.columns.shares()),
     )
 
 
@@ -207,6 +212,7 @@ class _Seen:
         self.unknown: list[int] = []
         self.words = WordCounts()
         self.unknown_words: set[str] = set()
+        self.columns = ColumnCounts(info)
 
     def add(self, explanation: Explanation, label: str | Collection[str] | None) -> None:
         words = [tokenizer.lower(explanation.text[start:end]) for start, end in explanation.spans]
@@ -222,6 +228,7 @@ class _Seen:
         self.unknown.append(int((~explanation.known).sum()))
         self.words.add(set(words))
         self.unknown_words |= unknown
+        self.columns.add(explanation)
 
     def _assigned(self, explanation: Explanation) -> tuple[int, ...]:
         """Return the numbers of the labels that a text is answered with."""

@@ -135,7 +135,9 @@ def _winner(prediction: Prediction) -> Columns:
 
 
 def _contributions(explanation: Explanation, label: str) -> list[list[Any]]:
-    """Return each token with what it added to `label`."""
-    added = explanation.contributions[:, explanation.labels.index(label)].tolist()
-    pairs = zip(explanation.spans, added, strict=True)
-    return [[explanation.text[start:end], round(value, 4)] for (start, end), value in pairs]
+    """Return each token, and each column beside the text as `product = phone`, with what it added to `label`."""
+    number = explanation.labels.index(label)
+    pairs = zip(explanation.spans, explanation.contributions[:, number].tolist(), strict=True)
+    tokens = [[explanation.text[start:end], round(value, 4)] for (start, end), value in pairs]
+    cells = [[f"{one.name} = {one.value}", round(float(one.contributions[number]), 4)] for one in explanation.cells]
+    return tokens + cells

@@ -42,16 +42,19 @@ class ColumnGain(NamedTuple):
         kept: whether the model reads it.
         nats: by how much the cross-entropy of held-out rows falls, with all other columns at hand.
         error: the standard error of that.
+        missing: the share of these rows without a value.
     """
 
     name: str
     kept: bool
     nats: float
     error: float
+    missing: float
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
-        return {"name": self.name, "kept": self.kept, "nats": round(self.nats, 6), "error": round(self.error, 6)}
+        numbers = {"nats": self.nats, "error": self.error, "missing": self.missing}
+        return {"name": self.name, "kept": self.kept} | {name: round(value, 6) for name, value in numbers.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,7 @@ def fit_columns(columns: Sequence[Column], cells: Sequence[Sequence[str]], selec
     """
     text = _text_rows(selected)
     if len(cells) < LEAST_ROWS:
-        return FittedColumns(None, selected, tuple(ColumnGain(column.name, False, 0.0, 0.0) for column in columns))
+        return FittedColumns(None, selected, tuple(ColumnGain(column.name, False, 0.0, 0.0, 0.0) for column in columns))
     part_R = np.random.default_rng(SEED).permutation(len(cells)) % PARTS
     with threadpool_limits(1):
         alone = _tried(text, 1.0, part_R)
@@ -109,7 +112,7 @@ class _Trial:
     """Some columns, with the penalty that suits them best."""
 
     def __init__(self, columns: Sequence[Column], cells: Sequence[Sequence[str]], text: Rows, part_R: Int64) -> None:
-        self.columns, self.part_R = columns, part_R
+        self.columns, self.cells, self.part_R = columns, cells, part_R
         self.design = Design.of(columns, cells)
         self.rows = replace(text, features=self.design.features)
         self.best = _best_penalty(self.rows, part_R)
@@ -124,7 +127,9 @@ class _Trial:
             loss_R[held_out] = rows.losses(self.best.logits_RC[held_out] - added_RC)
         gain_R = loss_R - self.best.loss_R
         nats, error = float(gain_R.mean()), _error(gain_R)
-        return ColumnGain(self.columns[number].name, nats > ERRORS * error, nats, error)
+        first = self.design.cells_of(number)[0]
+        missing = sum(not row[first] for row in self.cells) / len(self.cells)
+        return ColumnGain(self.columns[number].name, nats > ERRORS * error, nats, error, missing)
 
     def added(self, selected: SelectionResult) -> tuple[ColumnTerms, SelectionResult]:
         """Return what columns add to the logits before calibration, and what held-out rows choose with that."""

@@ -1,0 +1,61 @@
+"""Columns beside the text that are not as they were: without values more often, or with values of another kind."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from textcls.model.artifact import ModelInfo
+from textcls.model.columns import Column
+from textcls.model.explanation import Explanation
+
+
+class ColumnShare(NamedTuple):
+    """What of a column's values was not as in training.
+
+    Attributes:
+        name: of the column.
+        missing_before: share of held-out rows without a value.
+        missing: share of new rows without one.
+        strange: share of new rows with a category that training has not seen, or a number or date outside its range.
+    """
+
+    name: str
+    missing_before: float
+    missing: float
+    strange: float
+
+
+class ColumnCounts:
+    """Counts, for each column of a model, the rows without a value, and those with a strange one."""
+
+    def __init__(self, info: ModelInfo) -> None:
+        self._columns = info.columns
+        self._before = {gain["name"]: gain["missing"] for gain in info.training.get("columns", ())}
+        self._missing, self._strange = ([0] * len(info.columns) for _ in range(2))
+        self._rows = 0
+
+    def add(self, explanation: Explanation) -> None:
+        """Count the columns of one more row."""
+        self._rows += 1
+        cells = {one.name: one for one in explanation.cells}
+        for i, column in enumerate(self._columns):
+            cell = cells[column.name]
+            if not cell.cell:
+                self._missing[i] += 1
+            elif column.kind == "category":
+                self._strange[i] += not cell.contributions.any()
+            else:
+                self._strange[i] += _outside(float(cell.cell), column)
+
+    def shares(self) -> Sequence[ColumnShare]:
+        """Return what there is to say of each column."""
+        return [
+            ColumnShare(column.name, self._before[column.name], missing / self._rows, strange / self._rows)
+            for column, missing, strange in zip(self._columns, self._missing, self._strange, strict=True)
+        ]
+
+
+def _outside(value: float, column: Column) -> bool:
+    # Knots have 32 bits, as what the model reads has.
+    return not column.knots or not column.knots[0] <= float(np.float32(value)) <= column.knots[-1]
