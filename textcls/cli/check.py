@@ -167,6 +167,8 @@ def _columns_beside(
     wanted: Mapping[str, Kind | None], rows: Sequence[LabelledRow[Target]], others: Sequence[str]
 ) -> list[dict[str, Any]]:
     """Return what there is to say of each column beside the text."""
+    if not wanted:
+        return []
     if strange := next((name for name in wanted if not any(name in row.row.fields for row in rows)), None):
         raise InputError(f"No row has the column {strange!r}; name another one, or leave it out.")
     values = {name: [row.row.fields.get(name) for row in rows] for name in wanted}

@@ -184,10 +184,13 @@ def test_the_command_line_has_every_option_with_its_default_and_help() -> None:
 
 def test_scikit_learn_has_every_option_but_those_on_rationales_with_its_default() -> None:
     parameters = TextClassifier().get_params()
-    assert set(parameters) == set(OPTIONS) - {"rationale_weight", "rehearsal_rows", "seed"} | {"random_state"}
-    for name in set(parameters) - {"random_state", "class_weight"}:
+    assert set(parameters) == set(OPTIONS) - {"rationale_weight", "rehearsal_rows", "seed"} | {
+        "random_state",
+        "columns",
+    }
+    for name in set(parameters) - {"random_state", "class_weight", "columns"}:
         assert parameters[name] == OPTIONS[name].default
-    assert (parameters["random_state"], parameters["class_weight"]) == (0, None)
+    assert (parameters["random_state"], parameters["class_weight"], parameters["columns"]) == (0, None, None)
 
 
 def test_weights_of_labels_may_stand_in_a_json_file(tmp_path: Path) -> None:
