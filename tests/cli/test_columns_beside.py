@@ -133,6 +133,13 @@ def test_a_training_with_columns_goes_on_after_a_kill_to_the_same_bytes(folder: 
     assert "A training that goes on from another reads texts alone" in said
 
 
+def test_few_held_out_rows_cannot_tell_what_columns_bring(tmp_path: Path) -> None:
+    data = write_rows(tmp_path / "rows.csv", [HEADER, *rows_of(1, 40)])
+    shown = run("train", data, "--output", tmp_path / "m.onnx", "--column", "price", "--vectors", "none").stdout
+    assert "Columns left out, for what they bring cannot be told by 40 held-out rows." in shown
+    assert not Classifier.load(tmp_path / "m.onnx").info.columns
+
+
 def test_the_same_rows_give_the_same_bytes(folder: Path, tmp_path: Path) -> None:
     options = ("--column", "product", "--column", "price:number", "--column", "opened", "--column", "noise")
     again = tmp_path / "again.onnx"

@@ -132,7 +132,8 @@ def described(column: Column) -> str:
     """Return what a column is read as, in words."""
     if column.kind == "category":
         more = "+" if len(column.values) >= TOLD_VALUES else ""
-        return f"{column.name} (category, {len(column.values):,}{more} values)"
+        values = f"{len(column.values):,}{more} values" if column.values else "no value twice"
+        return f"{column.name} (category, {values})"
     form = "" if column.date_format is None else f" written as {datetime(2024, 12, 31).strftime(column.date_format)}"
     return f"{column.name} ({column.kind}{form})"
 
@@ -156,7 +157,8 @@ def _read_as(name: str, kind: Kind, known: Sequence[Any]) -> Column:
     match kind:
         case "category":
             counts = Counter(map(category, known))
-            return Column(name, kind, tuple(value for value, _ in counts.most_common(TOLD_VALUES)))
+            told = (value for value, rows in counts.most_common(TOLD_VALUES) if rows > 1)
+            return Column(name, kind, tuple(told))
         case "number":
             if known and not any(number(value) is not None for value in known):
                 raise InputError(f"The column {name!r} holds no number; the first value is {str(known[0])[:40]!r}.")

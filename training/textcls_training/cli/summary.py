@@ -16,7 +16,7 @@ from textcls.evaluation.label_thresholds import resting_sentence
 from textcls.evaluation.metrics import ClassificationReport
 from textcls.evaluation.unknown_labels import names_of
 from textcls_training.distillation.report import DistillationReport
-from textcls_training.fit.columns.selection import ColumnGain
+from textcls_training.fit.columns.selection import LEAST_ROWS, ColumnGain
 from textcls_training.pipeline.training_report import TrainReport
 
 
@@ -41,7 +41,7 @@ def summarise(console: Console, report: TrainReport, output: Path) -> None:
                 f"No validation row has {names_of(missing)}, so how well the model does there is unknown.",
                 style="yellow",
             )
-    for line in _of_columns(report.columns):
+    for line in _of_columns(report.columns, report.held_out_rows):
         console.print(line, soft_wrap=True, markup=False, highlight=False)
     if report.vectors is not None:
         console.print(
@@ -70,8 +70,11 @@ def _shown(held: ClassificationReport | LabelSetReport) -> tuple[Text, list[Tabl
     return score_line(held), [*top_k_line(held), *label_table(held)]
 
 
-def _of_columns(gains: Sequence[ColumnGain]) -> Iterator[str]:
+def _of_columns(gains: Sequence[ColumnGain], held_out_rows: int) -> Iterator[str]:
     """Yield which columns beside the text are read, and which bring nothing."""
+    if gains and held_out_rows < LEAST_ROWS:
+        yield f"Columns left out, for what they bring cannot be told by {plural(held_out_rows, 'held-out row')}."
+        return
     kept = [f"{gain.name} ({gain.nats:.3f})" for gain in gains if gain.kept]
     if kept:
         yield (

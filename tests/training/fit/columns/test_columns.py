@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from textcls.data.column_kinds import columns_of, described
 from textcls.model.columns import Column
 from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.fit.columns.design import Design
@@ -41,7 +42,7 @@ def test_a_curve_is_a_line_between_the_quantiles_and_flat_beyond() -> None:
 
 
 def test_a_table_adds_nothing_in_the_mean_and_nothing_for_a_value_that_is_not_in_it() -> None:
-    cells = [["a"]] * 3 + [["b"]]
+    cells = [["a"]] * 6 + [["b"]] * 2
     design = Design.of([Column("product", "category")], cells)
     assert list(design.row) == [(0, "a"), (0, "b")]
     terms = design.terms(np.array([[1.0], [5.0]]), np.array([0.5]))
@@ -113,3 +114,11 @@ def _selected(label_R: np.ndarray, draw: np.random.Generator, *, several: bool =
 
 def _loss(selected: SelectionResult) -> float:
     return float(selected.validation.losses(selected.calibration.probabilities(selected.logits)).mean())
+
+
+def test_a_value_of_one_row_is_not_kept() -> None:
+    design = Design.of([Column("product", "category")], [["a"], ["a"], ["somebody"]])
+    assert list(design.row) == [(0, "a")]
+    (column,) = columns_of({"product": None}, {"product": ["a", "A ", "somebody"]}, [])
+    assert column.values == ("a",)
+    assert described(Column("id", "category")) == "id (category, no value twice)"

@@ -21,6 +21,8 @@ from textcls_training.models.columns import ColumnTerms, Curves, Values, number_
 # Segments of a curve, and values of a category that are told apart.
 SEGMENTS = 8
 MOST_VALUES = 10_000
+# A value of one row alone says nothing of others, and may name somebody: no file holds it.
+LEAST_OF_VALUE = 2
 # Rows whose cells are kept.
 SAMPLE = 20
 
@@ -118,11 +120,12 @@ def _curves(number_RN: Float32, knots: Sequence[Float32]) -> Curves:
 
 
 def _values(category_RQ: Sequence[Sequence[str]]) -> dict[tuple[int, str], int]:
-    """Number the values of each category cell, the most frequent first."""
+    """Number the values of each category cell that stand in two rows at least, the most frequent first."""
     found = [
         (cell, value)
         for cell, values in enumerate(zip(*category_RQ, strict=True))
-        for value, _ in sorted(Counter(values).items(), key=lambda item: (-item[1], item[0]))[:MOST_VALUES]
+        for value, rows in sorted(Counter(values).items(), key=lambda item: (-item[1], item[0]))[:MOST_VALUES]
+        if rows >= LEAST_OF_VALUE
     ]
     return {key: i for i, key in enumerate(found)}
 
