@@ -49,6 +49,8 @@ def test_what_columns_add_is_part_of_the_evidence_and_of_the_description(client:
 def test_a_cell_that_is_a_list_and_a_text_with_separators_are_refused(client: httpx.Client) -> None:
     said = refusal(client, 422, {"inputs": [ROW, {**ROW, "price": [1]}]})
     assert said == "inputs[1]: the column 'price' holds a list; write a string, a number or a date."
+    said = refusal(client, 422, {"inputs": {**ROW, "price": {"euro": 1}}})
+    assert said == "inputs[0]: the column 'price' holds an object; write a string, a number or a date."
     assert "has 1 cells before its text" in refusal(client, 422, {"inputs": "a\x1eb"})
 
 

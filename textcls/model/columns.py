@@ -117,8 +117,7 @@ def category(value: object) -> str:
     Raises:
         ValueError: it is a list or an object.
     """
-    if isinstance(value, list | tuple | set | dict):
-        raise ValueError(f"holds a {type(value).__name__}; write a string, a number or a date")
+    _refuse_several(value)
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, float) and value.is_integer():
@@ -136,6 +135,7 @@ def number(value: object) -> float | None:
     Raises:
         ValueError: it is a list or an object.
     """
+    _refuse_several(value)
     if isinstance(value, str):
         written = value.strip(_AROUND_NUMBERS)
         if _IN_THOUSANDS.fullmatch(written):
@@ -144,8 +144,6 @@ def number(value: object) -> float | None:
             written = written.replace(".", "").replace(",", ".")
         elif "_" in written:
             return None
-    elif isinstance(value, list | tuple | set | dict):
-        raise ValueError(f"holds a {type(value).__name__}; write a string, a number or a date")
     elif isinstance(value, Number) or hasattr(value, "__float__"):
         written = str(float(value))
     else:
@@ -155,6 +153,12 @@ def number(value: object) -> float | None:
     except ValueError:
         return None
     return found if abs(found) < 1e30 else None
+
+
+def _refuse_several(value: object) -> None:
+    if isinstance(value, list | tuple | set | dict):
+        what = "an object" if isinstance(value, dict) else "a list"
+        raise ValueError(f"holds {what}; write a string, a number or a date")
 
 
 def decimal(value: float) -> str:
@@ -172,8 +176,7 @@ def moment(value: object, date_format: str | None = None) -> datetime | None:
     Raises:
         ValueError: it is a list or an object.
     """
-    if isinstance(value, list | tuple | set | dict):
-        raise ValueError(f"holds a {type(value).__name__}; write a string, a number or a date")
+    _refuse_several(value)
     if isinstance(value, datetime):
         return value.replace(tzinfo=None)
     if isinstance(value, date):
