@@ -184,6 +184,22 @@ def test_drift_tells_of_columns_that_are_not_as_they_were(folder: Path, tmp_path
     assert all(column["strange"] == 0 for column in same)
 
 
+def test_a_part_of_a_date_that_tells_the_label_is_a_warning_of_its_column(tmp_path: Path) -> None:
+    rows = [(f"word{i}", f"2024-05-{6 + i % 2:02}", ["a", "b"][i % 2]) for i in range(80)]
+    data = write_rows(tmp_path / "rows.csv", [("text", "opened", "label"), *rows])
+    (opened,) = json.loads(run("check", data, "--column", "opened", "--json").stdout)["columns"]
+    assert any("The column 'opened (weekday)' by itself tells" in said for said in opened["warnings"])
+
+
+def test_every_column_is_none_of_the_labels_where_each_has_its_own(tmp_path: Path) -> None:
+    rows = [(row[0], row[1], str(int(row[5] == "refund")), str(int(row[5] == "repair"))) for row in rows_of(1, 120)]
+    data = write_rows(tmp_path / "rows.csv", [("text", "product", "tag_refund", "tag_repair"), *rows])
+    asked = ("--column", "*", "--label-columns", "tag_*")
+    trained = run("train", data, "--output", tmp_path / "m.onnx", "--vectors", "none", *asked)
+    assert "Columns beside the text: product (category, 2 values)." in trained.stderr
+    assert [column.name for column in Classifier.load(tmp_path / "m.onnx").info.columns] == ["product"]
+
+
 def test_inspect_shows_curves_and_tables(folder: Path) -> None:
     shown = run("inspect", folder / "m.onnx").stdout
     assert "product (category), price (number); left out: opened, noise" in shown

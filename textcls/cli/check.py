@@ -129,7 +129,7 @@ def check(
     if mended_path is None and click.get_current_context().get_parameter_source("on_error") is ParameterSource.DEFAULT:
         # Whoever checks a table asks for all that is wrong with it. Rows are left out of a table only if told to.
         reading.bad.skip = True
-    wanted = named_columns(columns, data, text_columns, label_column, reading, (targets.weight_column,))
+    wanted = named_columns(columns, data, text_columns, label_column, targets, reading)
     kept: list[LabelledRow[Target]] = []
     validation = reading.table_of_targets([valid], text_columns, label_column, targets) if valid else nullcontext()
     with reading.table_of_targets(data, text_columns, label_column, targets) as table, validation as valid_table:
@@ -174,14 +174,14 @@ def _columns_beside(
     values = {name: [row.row.fields.get(name) for row in rows] for name in wanted}
     columns = columns_of(wanted, values, others)
     labels = [row.label for row in rows if isinstance(row.label, str)]
-    telling = column_kinds.telling(columns, cells_of_rows(columns, values), labels) if len(labels) == len(rows) else []
+    telling = column_kinds.telling(columns, cells_of_rows(columns, values), labels) if len(labels) == len(rows) else {}
     return [
         {
             "name": column.name,
             "kind": column.kind,
             "read_as": column_kinds.described(column),
             "missing": column_kinds.missing(column, values[column.name]),
-            "warnings": [said for said in telling if said.startswith(f"The column {column.name!r}")],
+            "warnings": telling.get(column.name, []),
         }
         for column in columns
     ]

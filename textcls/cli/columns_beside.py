@@ -6,10 +6,11 @@ from typing import Any, Final, TypeVar
 import click
 
 from textcls.cli.reading import Reading
-from textcls.data import BadRows, open_labelled, open_tables
+from textcls.data import BadRows, TargetOptions, open_tables, open_targets
 from textcls.data.column_kinds import parse
 from textcls.data.memory import Readable
 from textcls.data.source import STANDARD
+from textcls.data.targets import columns_of_labels
 from textcls.errors import InputError
 from textcls.model.columns import Kind
 
@@ -35,12 +36,13 @@ def named_columns(
     data: Sequence[Readable],
     text_columns: Sequence[str],
     label_column: str | None,
+    targets: TargetOptions,
     reading: Reading,
     others: Sequence[str | None] = (),
 ) -> Mapping[str, Kind | None]:
     """Return the columns beside the text that are asked for, with the kinds of those of which they are said.
 
-    `*` is all columns that are neither text nor label, nor one of the `others`.
+    `*` is all columns that are neither text nor label nor weight, nor one of the `others`.
 
     Raises:
         InputError: the file cannot be read, or * is asked of standard input, which cannot be read twice.
@@ -51,7 +53,10 @@ def named_columns(
         return named
     if STANDARD in data:
         raise InputError("--column '*' reads the names of the columns before, which a pipe forgets; name the columns.")
-    with open_labelled(data, text_columns, label_column, options=reading.options, bad=BadRows(skip=True)) as labelled:
-        taken = {*labelled.text_columns, labelled.label_column, *others}
-    with open_tables(data, reading.options, BadRows(skip=True)) as table:
+    options, bad = reading.options, BadRows(skip=True)
+    with open_targets(data, text_columns, label_column, targets=targets, options=options, bad=bad) as labelled:
+        taken = {*labelled.text_columns, labelled.label_column, targets.weight_column, *others}
+    with open_tables(data, options, bad) as table:
+        if targets.label_columns:
+            taken |= set(columns_of_labels(table.parts[0], targets, labelled.text_columns))
         return dict.fromkeys(name for name in table.columns if name not in taken) | named

@@ -15,6 +15,7 @@ from textcls.model.columns import (
     Kind,
     category,
     cells_of,
+    columns_of_cells,
     moment,
     names_of_cells,
     number,
@@ -80,18 +81,19 @@ def cells_of_rows(columns: Sequence[Column], values: Mapping[str, Sequence[Any]]
     return found
 
 
-def telling(columns: Sequence[Column], cells: Sequence[Sequence[str]], labels: Sequence[str]) -> list[str]:
-    """Return which cells tell the label of a row nearly by themselves, in a sentence each.
+def telling(columns: Sequence[Column], cells: Sequence[Sequence[str]], labels: Sequence[str]) -> dict[str, list[str]]:
+    """Return the columns of which a cell tells the label of a row nearly by itself, with a sentence a cell.
 
     A row is answered with the most frequent label of the other rows with the same value, numbers by eighths of them.
     """
     counts = Counter(labels)
     most = max(counts.values()) / len(labels)
-    found = []
-    for name, values in zip(names_of_cells(columns), zip(*cells, strict=True), strict=True):
+    found: dict[str, list[str]] = {}
+    cell_names = zip(columns_of_cells(columns), names_of_cells(columns), strict=True)
+    for (column, name), values in zip(cell_names, zip(*cells, strict=True), strict=True):
         right = _right_without_itself(_eighths(values), labels) / len(labels)
         if most < 1 and (right - most) / (1 - most) >= TELLS:
-            found.append(
+            found.setdefault(column, []).append(
                 f"The column {name!r} by itself tells the label of {right:.0%} of the rows; the most frequent label is "
                 f"right in {most:.0%}. Will new rows have it before their label is known?"
             )

@@ -223,17 +223,8 @@ def cells_of(fields: Mapping[str, Any], columns: Sequence[Column]) -> list[str]:
 
 def some_cells(cells: Sequence[str], columns: Sequence[Column], kept: Sequence[Column]) -> list[str]:
     """Return of the cells of a row, which has `columns`, those of the columns in `kept`."""
-    numbers = sum(column.numbers for column in columns)
-    number, category = iter(cells[:numbers]), iter(cells[numbers:])
-    first: list[str] = []
-    then: list[str] = []
-    for column in columns:
-        of_number = [next(number) for _ in range(column.numbers)]
-        of_category = [next(category) for _ in range(column.categories)]
-        if column in kept:
-            first += of_number
-            then += of_category
-    return first + then
+    names = {column.name for column in kept}
+    return [cell for cell, name in zip(cells, columns_of_cells(columns), strict=True) if name in names]
 
 
 def pack(cells: Sequence[str], text: str) -> str:
@@ -262,6 +253,12 @@ def unpack(row: str, columns: Sequence[Column]) -> tuple[list[str], str]:
 def count(columns: Sequence[Column]) -> int:
     """Return how many cells a row has."""
     return sum(column.numbers + column.categories for column in columns)
+
+
+def columns_of_cells(columns: Sequence[Column]) -> list[str]:
+    """Return the name of the column of each cell of a row, in their order."""
+    numbers = [column.name for column in columns for _ in range(column.numbers)]
+    return numbers + [column.name for column in columns for _ in range(column.categories)]
 
 
 def names_of_cells(columns: Sequence[Column]) -> list[str]:

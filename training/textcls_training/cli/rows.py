@@ -64,7 +64,8 @@ def columns_beside(wanted: Mapping[str, Kind | None], rows: Rows, reading: Readi
     if columns:
         reading.say([f"Columns beside the text: {', '.join(map(column_kinds.described, columns))}."])
         if isinstance(rows, Labelled):
-            reading.say(column_kinds.telling(columns, column_kinds.cells_of_rows(columns, rows.more), rows.labels))
+            telling = column_kinds.telling(columns, column_kinds.cells_of_rows(columns, rows.more), rows.labels)
+            reading.say([said for sentences in telling.values() for said in sentences])
     return columns
 
 

@@ -217,9 +217,7 @@ def train(
         renaming = Renaming(names, merge=merge_labels)
         if probabilities:
             reading.say([f"The columns {probabilities} are read under the new names of the labels."])
-    wanted = named_columns(
-        columns, data, text_columns, label_column, reading, (rationale_column, targets.weight_column)
-    )
+    wanted = named_columns(columns, data, text_columns, label_column, targets, reading, (rationale_column,))
     rows = read_rows(
         data, text_columns, label_column, rationale_column, reading, targets, texts, renaming, list(wanted)
     )

@@ -114,6 +114,7 @@ export class Model {
     const sums = bias.slice();
     const beside = outputs.column_contributions ? row(outputs.column_contributions, i) : [];
     for (const added of [contributions, beside]) added.forEach((value, at) => (sums[at % labels.length] += value));
+    const shown = told(cells, this.info);
     const points = toCodePoints(text, places);
     return {
       runner_up: labels[order[1]] ?? null,
@@ -129,9 +130,9 @@ export class Model {
         known: !!known[t],
       })),
       ...(cells.length && {
-        columns: told(cells, this.info).map((value, k) => ({
-          name: namesOfCells(this.info)[k],
-          value,
+        columns: namesOfCells(this.info).map((name, k) => ({
+          name,
+          value: shown[k],
           contributions: named(beside.slice(k * labels.length, (k + 1) * labels.length)),
         })),
       }),

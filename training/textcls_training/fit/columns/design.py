@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from textcls.model.columns import Column
+from textcls.model.columns import Column, columns_of_cells
 from textcls_training.data.arrays import Float32, Float64, Int64
 from textcls_training.fit.columns.regression import Features
 from textcls_training.models.columns import ColumnTerms, Curves, Values, number_cells
@@ -68,10 +68,7 @@ class Design:
 
     def cells_of(self, number: int) -> list[int]:
         """Return the numbers of the cells of a column."""
-        numbers = sum(column.numbers for column in self.columns)
-        column, before = self.columns[number], self.columns[:number]
-        first, then = sum(one.numbers for one in before), numbers + sum(one.categories for one in before)
-        return [*range(first, first + column.numbers), *range(then, then + column.categories)]
+        return [i for i, name in enumerate(columns_of_cells(self.columns)) if name == self.columns[number].name]
 
     def terms(self, weight_FC: Float64, bias_C: Float64) -> ColumnTerms:
         """Return what columns add by the weights of their features; what a table adds in the mean goes to the bias."""
