@@ -13,7 +13,7 @@ import numpy as np
 
 from textcls_training.config.resolve import MANY_LABELS
 from textcls_training.data.arrays import Float32
-from textcls_training.data.compiling import compiled
+from textcls_training.data.compiling import compiled_inner
 from textcls_training.fit.compiled.arrays import Dense, Targets
 from textcls_training.fit.compiled.exponential import exponential
 
@@ -22,7 +22,7 @@ TOGETHER: Final = 32
 _ONE = np.float32(1)
 
 
-@compiled
+@compiled_inner
 def read_out(weights: Dense, pooled_BX: Float32, logits_BC: Float32) -> None:
     """Write the logits of what was pooled."""
     if logits_BC.shape[1] < MANY_LABELS:
@@ -32,10 +32,11 @@ def read_out(weights: Dense, pooled_BX: Float32, logits_BC: Float32) -> None:
     else:
         np.dot(pooled_BX, weights.head_CX.T, logits_BC)
         for b in range(len(pooled_BX)):
-            logits_BC[b] += weights.bias_C
+            for c in range(logits_BC.shape[1]):
+                logits_BC[b, c] += weights.bias_C[c]
 
 
-@compiled
+@compiled_inner
 def back_through_head(
     grad_BC: Float32, weights: Dense, gradient: Dense, pooled_BX: Float32, grad_pooled_BX: Float32
 ) -> None:
@@ -54,7 +55,7 @@ def back_through_head(
             gradient.head_CX[c, x] += grad_head_CX[c, x]
 
 
-@compiled
+@compiled_inner
 def _back_through_head_of_text(
     grad_C: Float32, weights: Dense, gradient: Dense, pooled_X: Float32, grad_X: Float32
 ) -> None:
@@ -69,7 +70,7 @@ def _back_through_head_of_text(
             grad_head_X[x] += g * pooled_X[x]
 
 
-@compiled
+@compiled_inner
 def loss_of(targets: Targets, i: int, logits_C: Float32, target_C: Float32) -> float:
     """Return the loss of a text, and turn its logits into their gradient; `target_C` is zero before and after."""
     begin, end = targets.start[i], targets.start[i + 1]
@@ -87,7 +88,7 @@ def loss_of(targets: Targets, i: int, logits_C: Float32, target_C: Float32) -> f
     return loss * float(weight)
 
 
-@compiled
+@compiled_inner
 def _softmax_loss(targets: Targets, logits_C: Float32, target_C: Float32) -> float:
     highest = logits_C.max()
     loss = 0.0
@@ -105,7 +106,7 @@ def _softmax_loss(targets: Targets, logits_C: Float32, target_C: Float32) -> flo
     return loss
 
 
-@compiled
+@compiled_inner
 def _sigmoid_loss(targets: Targets, logits_C: Float32, target_C: Float32) -> float:
     loss, labels = 0.0, len(logits_C)
     focus = np.float32(targets.focus)
@@ -131,13 +132,13 @@ def _sigmoid_loss(targets: Targets, logits_C: Float32, target_C: Float32) -> flo
     return loss
 
 
-@compiled
+@compiled_inner
 def _positive(x: np.float32) -> np.float32:
     """Return the number if it is above 0, else 0; unlike `max` what is no number stays none."""
     return np.float32(0.5) * (x + abs(x))
 
 
-@compiled
+@compiled_inner
 def _log1p(x: np.float32) -> np.float32:
     """Return log(1 + x) of a number from 0 to 1, by the series of 2 artanh(x / (2 + x)); relative error: 1e-7."""
     y = x / (np.float32(2) + x)
@@ -148,7 +149,7 @@ def _log1p(x: np.float32) -> np.float32:
     return y * total
 
 
-@compiled
+@compiled_inner
 def softmax(highest: np.float32, size: int, score_X: Float32) -> np.float32:
     """Turn the first `size` of some scores into probabilities; return the sum that they were divided by."""
     total = np.float32(0)
@@ -160,7 +161,7 @@ def softmax(highest: np.float32, size: int, score_X: Float32) -> np.float32:
     return total
 
 
-@compiled
+@compiled_inner
 def _softmax_of_many(highest: np.float32, score_X: Float32) -> np.float32:
     """Do as `softmax` does, of all scores and by vector instructions."""
     for x in range(len(score_X)):
@@ -174,7 +175,7 @@ def _softmax_of_many(highest: np.float32, score_X: Float32) -> np.float32:
     return total
 
 
-@compiled
+@compiled_inner
 def dot(one_D: Float32, other_D: Float32) -> np.float32:
     """Return a scalar product."""
     total = np.float32(0)

@@ -22,7 +22,7 @@ import numpy as np
 
 from textcls_training.config.resolve import MANY_LABELS
 from textcls_training.data.arrays import Float32, Int32, Int64
-from textcls_training.data.compiling import compiled
+from textcls_training.data.compiling import compiled, compiled_inner
 from textcls_training.fit.compiled.arrays import Dense, Losses, Rates, Scratch, Table, Targets, Texts
 from textcls_training.fit.compiled.head import TOGETHER, back_through_head, dot, loss_of, read_out, softmax
 from textcls_training.fit.schedule import BETA1, BETA2, EPSILON
@@ -71,7 +71,7 @@ def train_batches(
     return loss_K
 
 
-@compiled
+@compiled_inner
 def gradient_of(
     texts: Texts,
     text_B: Int64,
@@ -123,7 +123,7 @@ def gradient_of(
     return loss, distinct
 
 
-@compiled
+@compiled_inner
 def update(
     table: Table,
     weights: Dense,
@@ -169,12 +169,20 @@ def fold_queries(weights: Dense) -> Float32:
 # Forward
 
 
-@compiled
+@compiled_inner
+def _copy(from_SD: Float32, to_SD: Float32) -> None:
+    """Copy number by number: an assignment of arrays compiles what it would say of unequal shapes, for seconds."""
+    for s in range(len(from_SD)):
+        for d in range(from_SD.shape[1]):
+            to_SD[s, d] = from_SD[s, d]
+
+
+@compiled_inner
 def _queries(weights: Dense, query_SD: Float32, forget_SD: Float32, candidate_SD: Float32) -> None:
     """Write the queries, sigmoid(W_f s) * tanh(W_c s), and the two factors; plain seeds are queries as they are."""
     seeds, width = query_SD.shape
     if not len(weights.forget_DD):
-        query_SD[:] = weights.seed_SD
+        _copy(weights.seed_SD, query_SD)
         return
     for s in range(seeds):
         for d in range(width):
@@ -187,7 +195,7 @@ def _queries(weights: Dense, query_SD: Float32, forget_SD: Float32, candidate_SD
             query_SD[s, d] = forget_SD[s, d] * candidate_SD[s, d]
 
 
-@compiled
+@compiled_inner
 def _read(texts: Texts, i: int, table: Table, scratch: Scratch) -> int:
     """List the rows of a text, write its token vectors and squared feature norms; return how many tokens it has."""
     length = list_rows(texts, i, scratch.row_U, scratch.use_T)
@@ -208,7 +216,7 @@ def _read(texts: Texts, i: int, table: Table, scratch: Scratch) -> int:
     return length
 
 
-@compiled
+@compiled_inner
 def list_rows(texts: Texts, i: int, row_U: Int32, use_T: Int64) -> int:
     """Write the rows that the tokens of a text use, and where those of each token begin; return how many tokens."""
     token, row, row_start, bigram_row = texts.token, texts.row, texts.row_start, texts.bigram_row
@@ -230,7 +238,7 @@ def list_rows(texts: Texts, i: int, row_U: Int32, use_T: Int64) -> int:
     return length
 
 
-@compiled
+@compiled_inner
 def _attend(
     length: int, query_SD: Float32, norm: bool, scratch: Scratch, pooled_SD: Float32, divisor_S: Float32
 ) -> None:
@@ -256,7 +264,7 @@ def _attend(
                 pooled_D[d] += weight * x_TD[t, d]
 
 
-@compiled
+@compiled_inner
 def _scores(length: int, x_TD: Float32, query_D: Float32, score_T: Float32) -> np.float32:
     """Write the scores of a text's tokens; return the highest."""
     highest = np.float32(-np.inf)
@@ -269,7 +277,7 @@ def _scores(length: int, x_TD: Float32, query_D: Float32, score_T: Float32) -> n
 # Backward
 
 
-@compiled
+@compiled_inner
 def _back_through_attention(
     length: int,
     query_SD: Float32,
@@ -306,13 +314,13 @@ def _back_through_attention(
                 grad_query_D[d] += of_score * x_TD[t, d]
 
 
-@compiled
+@compiled_inner
 def _back_through_queries(
     weights: Dense, gradient: Dense, grad_query_SD: Float32, forget_SD: Float32, candidate_SD: Float32
 ) -> None:
     seeds, width = grad_query_SD.shape
     if not len(weights.forget_DD):
-        gradient.seed_SD[:] = grad_query_SD
+        _copy(grad_query_SD, gradient.seed_SD)
         return
     for s in range(seeds):
         seed_D, grad_seed_D = weights.seed_SD[s], gradient.seed_SD[s]
@@ -328,7 +336,7 @@ def _back_through_queries(
 # Updates
 
 
-@compiled
+@compiled_inner
 def _collect(length: int, table: Table, scratch: Scratch, distinct: int) -> int:
     """Add the gradients of a text's tokens to those of their rows; return how many distinct rows the batch has now.
 
@@ -353,7 +361,7 @@ def _collect(length: int, table: Table, scratch: Scratch, distinct: int) -> int:
     return distinct
 
 
-@compiled
+@compiled_inner
 def _adagrad(table: Table, scratch: Scratch, distinct: int, rate: np.float32) -> None:
     """Move the distinct rows of a batch by row-wise Adagrad, and forget their numbers."""
     row_VD, sum_V, number_V = table.row_VD, table.sum_V, table.number_V
@@ -370,7 +378,7 @@ def _adagrad(table: Table, scratch: Scratch, distinct: int, rate: np.float32) ->
             row_VD[row, d] -= step * grad_PD[p, d]
 
 
-@compiled
+@compiled_inner
 def _adamw(
     weights: Dense, gradient: Dense, moments: tuple[Dense, Dense], rates: Rates, factor: np.float32, step: int
 ) -> None:
@@ -390,7 +398,7 @@ def _adamw(
         weights.flat[j] -= first * mean[j] / (np.sqrt(square[j]) / second + _EPSILON)
 
 
-@compiled
+@compiled_inner
 def _like(weights: Dense) -> Dense:
     """Return room for numbers of the same shapes."""
     flat = np.empty(len(weights.flat), np.float32)

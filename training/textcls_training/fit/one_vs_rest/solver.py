@@ -13,7 +13,7 @@ without shrinking, and with the machines of all labels side by side, since these
 import numpy as np
 
 from textcls_training.data.arrays import Float32, Int64
-from textcls_training.data.compiling import compiled
+from textcls_training.data.compiling import compiled, compiled_inner
 from textcls_training.fit.one_vs_rest.features import Features
 
 _ONE, _HALF = np.float32(1), np.float32(0.5)
@@ -75,9 +75,10 @@ def answers(features: Features, weight_FC: Float32, bias_C: Float32, margin_NC: 
         _answer(features, i, weight_FC, bias_C, margin_NC[i])
 
 
-@compiled
+@compiled_inner
 def _answer(features: Features, i: int, weight_FC: Float32, bias_C: Float32, margin_C: Float32) -> None:
-    margin_C[:] = bias_C
+    for c in range(len(bias_C)):
+        margin_C[c] = bias_C[c]
     for j in range(features.start[i], features.start[i + 1]):
         row_C, x = weight_FC[features.feature[j]], features.value[j]
         for c in range(len(margin_C)):
