@@ -57,6 +57,7 @@ types: $(VENV)/.dev
 
 # The loops of training, compiled once: workers of the tests that begin together would each compile them.
 loops: $(VENV)/.dev
+	mkdir -p build
 	$(VENV)/bin/textcls train textcls/demo/support_tickets.csv --epochs 1 --quiet --output build/loops.onnx
 
 wheel: $(VENV)/.dev
