@@ -58,7 +58,7 @@ types: $(VENV)/.dev
 # The loops of training, compiled once: workers of the tests that begin together would each compile them.
 loops: $(VENV)/.dev
 	mkdir -p build
-	$(VENV)/bin/textcls train textcls/demo/support_tickets.csv --epochs 1 --quiet --output build/loops.onnx
+	$(VENV)/bin/textcls train textcls/demo/support_tickets.csv --epochs 1 --quiet --output build/loops.onnx > build/loops.txt
 
 wheel: $(VENV)/.dev
 	sh scripts/check_wheel.sh $(VENV)/bin/python
