@@ -1,6 +1,8 @@
 """A model with columns beside the text over HTTP: objects are read with their columns, which answers explain."""
 
+import re
 from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pytest
@@ -46,12 +48,57 @@ def test_what_columns_add_is_part_of_the_evidence_and_of_the_description(client:
     assert evidence["bias"] + sum(evidence["tokens"]) + added == pytest.approx(evidence["total"], abs=1e-3)
 
 
-def test_a_cell_that_is_a_list_and_a_text_with_separators_are_refused(client: httpx.Client) -> None:
+def test_a_cell_that_is_a_list_is_refused(client: httpx.Client) -> None:
     said = refusal(client, 422, {"inputs": [ROW, {**ROW, "price": [1]}]})
     assert said == "inputs[1]: the column 'price' holds a list; write a string, a number or a date."
     said = refusal(client, 422, {"inputs": {**ROW, "price": {"euro": 1}}})
     assert said == "inputs[0]: the column 'price' holds an object; write a string, a number or a date."
-    assert "has 1 cells before its text" in refusal(client, 422, {"inputs": "a\x1eb"})
+
+
+def test_what_parts_columns_from_a_text_is_part_of_a_text_alone(client: httpx.Client) -> None:
+    tokens = ask(client, inputs="refund\x1emy order", explain=True)["results"][0]["tokens"]
+    assert [token["text"] for token in tokens] == ["refund", "my", "order"]
+
+
+def test_values_that_say_nothing_are_counted_by_column_and_reason(client: httpx.Client) -> None:
+    def counted() -> dict[tuple[str, str], float]:
+        found = {}
+        for line in client.get("/metrics").text.splitlines():
+            if line.startswith("textcls_silent_values_total{"):
+                labels = dict(re.findall(r'(\w+)="(.*?)"', line))
+                found[labels["column"], labels["reason"]] = float(line.split()[-1])
+        return found
+
+    before = counted()
+    ask(client, inputs=[ROW, {**ROW, "price": "much", "opened": ""}, {**ROW, "product": "new"}, "a text alone"])
+    after = counted()
+    assert {key: after[key] - before.get(key, 0) for key in after if after[key] != before.get(key)} == {
+        ("price", "not understood"): 1,
+        ("opened", "missing"): 2,
+        ("product", "unseen"): 1,
+        ("product", "missing"): 1,
+        ("price", "missing"): 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/vllm/classify", {"input": "refund"}),
+        ("/predict", {"inputs": "refund"}),
+        ("/v1/models/tickets:predict", {"instances": ["refund"]}),
+        (
+            "/v2/models/tickets/infer",
+            {"inputs": [{"name": "text", "shape": [1], "datatype": "BYTES", "data": ["refund"]}]},
+        ),
+    ],
+)
+def test_a_format_that_has_no_place_for_columns_says_where_to_send_rows(
+    client: httpx.Client, path: str, body: dict[str, Any]
+) -> None:
+    answer = client.post(path, json=body)
+    assert answer.status_code in (400, 422)
+    assert "reads 'product', 'price' and 'opened' beside the text" in answer.text
 
 
 def test_the_columns_are_told(client: httpx.Client, classifier: Classifier) -> None:

@@ -10,9 +10,10 @@ apart by the separators that ASCII has for that.
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date, datetime, timedelta
+from functools import lru_cache
 from numbers import Number
 from typing import Any, Final, Literal, get_args
 
@@ -20,6 +21,8 @@ from textcls.errors import InputError
 from textcls.model.labels import unpaired_surrogate
 
 Kind = Literal["category", "number", "date"]
+# Why a value says nothing: there is none; there should be a number or a date; no row of the training had it.
+Silence = Literal["missing", "not understood", "unseen"]
 KINDS: Final = get_args(Kind)
 # What follows the cells of a row, and what stands between them: the separators of records and of units.
 END_OF_CELLS: Final = "\x1e"
@@ -219,6 +222,22 @@ def cells_of(fields: Mapping[str, Any], columns: Sequence[Column]) -> list[str]:
         numbers += found[: column.numbers]
         categories += found[column.numbers :]
     return numbers + categories
+
+
+def silent(fields: Mapping[str, Any], columns: Sequence[Column]) -> Iterator[tuple[str, Silence]]:
+    """Yield the columns that say nothing of a row, and why; arguments and errors are those of `cells_of`."""
+    for column in columns:
+        value = fields.get(column.name)
+        cells = column.cells(value)
+        if not any(cells):
+            yield column.name, "not understood" if category(value) else "missing"
+        elif column.kind == "category" and cells[0] not in _known(column.values):
+            yield column.name, "unseen"
+
+
+@lru_cache(maxsize=2 * MOST_COLUMNS)
+def _known(values: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(values)
 
 
 def some_cells(cells: Sequence[str], columns: Sequence[Column], kept: Sequence[Column]) -> list[str]:

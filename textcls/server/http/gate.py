@@ -183,6 +183,8 @@ def _count_answer(counts: metrics.Counts, answer: EncodedAnswer) -> None:
         counts.add(metrics.PREDICTIONS, name, label, by=times)
     counts.add(metrics.TOKENS, name, by=tokens)
     counts.add(metrics.ABSTENTIONS, name, by=abstained)
+    for (column, why), times in answer.silent.items():
+        counts.add(metrics.SILENT, name, column, why, by=times)
 
 
 def _log(exchange: Exchange, with_texts: bool) -> None:

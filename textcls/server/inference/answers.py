@@ -6,9 +6,11 @@ response model would check each of thousands of numbers that are right anyway.
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from io import BytesIO
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import orjson
@@ -16,6 +18,7 @@ import orjson
 from textcls.errors import InputError, TooLargeError
 from textcls.model import tokenizer
 from textcls.model.classifier import Classifier
+from textcls.model.columns import Silence, silent
 from textcls.model.prediction import Prediction
 from textcls.model.text_columns import and_, text_of_row
 from textcls.server.inference import explaining, parsing
@@ -56,6 +59,7 @@ class EncodedAnswer(NamedTuple):
         outcomes: one a text.
         headers: what the answer needs beyond its length and who gave it.
         kind: its content type.
+        silent: how many values of columns beside the text said nothing, by column and reason.
     """
 
     body: bytes
@@ -63,6 +67,7 @@ class EncodedAnswer(NamedTuple):
     outcomes: Sequence[Outcome]
     headers: Sequence[tuple[bytes, bytes]] = ()
     kind: bytes = b"application/json"
+    silent: Mapping[tuple[str, Silence], int] = MappingProxyType({})
 
 
 class Request(NamedTuple):
@@ -134,7 +139,7 @@ def read(generation: Generation, limits: Limits, body: bytes, content_type: byte
     more = None
     if asked.explain is not None and not asked.explain.plain:
         more = explaining.checked(asked.explain, served.classifier, texts)
-    write = partial(_write, served, asked.top_k, more)
+    write = partial(_write, served, asked.top_k, more, _silent(served, asked.inputs))
     explain = asked.explain is not None
     return checked(Request(served, texts, write, explain, asked.threshold, asked.top_k, more), limits)
 
@@ -151,7 +156,8 @@ def _texts(served: Served, given: Sequence[object]) -> list[str]:
         if isinstance(text, dict):
             texts.append(text_of_row(text, columns, f"inputs[{i}]", info.columns))
         elif isinstance(text, str) and len(columns) == 1:
-            texts.append(text)
+            # What parts columns from the text is part of this one.
+            texts.append(text_of_row({columns[0]: text}, columns, "", info.columns) if info.columns else text)
         else:
             # Taken for the whole text, a body alone would be answered, and wrongly more often.
             example = ", ".join(f"{encode(name).decode()}: ..." for name in columns)
@@ -160,6 +166,12 @@ def _texts(served: Served, given: Sequence[object]) -> list[str]:
                 f"{{{example}}}, with an empty string for what there is not."
             )
     return texts
+
+
+def _silent(served: Served, given: Sequence[object]) -> Mapping[tuple[str, Silence], int]:
+    """Return how many values of the columns beside the text say nothing, by column and reason."""
+    columns = served.classifier.info.columns
+    return Counter(one for row in given for one in silent(row if isinstance(row, dict) else {}, columns))
 
 
 def checked(request: Request, limits: Limits) -> Request:
@@ -224,7 +236,11 @@ def predict(
 
 
 def _write(
-    served: Served, top_k: int | None, more: ExplainOptions | None, predictions: Iterable[Prediction]
+    served: Served,
+    top_k: int | None,
+    more: ExplainOptions | None,
+    silent: Mapping[tuple[str, Silence], int],
+    predictions: Iterable[Prediction],
 ) -> EncodedAnswer:
     """Write the body of a `ClassifyAnswer`."""
     # Result by result, so that the objects of one explanation are gone before those of the next are made; and into one
@@ -242,7 +258,7 @@ def _write(
         body.write(encode(result))
         outcomes.append(outcome(prediction))
     body.write(b"]}")
-    return EncodedAnswer(body.getvalue(), served, outcomes)
+    return EncodedAnswer(body.getvalue(), served, outcomes, silent=silent)
 
 
 def outcome(prediction: Prediction) -> Outcome:

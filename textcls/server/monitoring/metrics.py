@@ -49,6 +49,11 @@ QUEUE: Final = Family("textcls_queue_depth", "Long requests waiting or worked on
 WAIT: Final = Family("textcls_queue_wait_seconds", "How long a long request waited for a thread.", (), _SECONDS)
 BATCH: Final = Family("textcls_batch_size", "Texts of a request.", ("model",), _TEXTS)
 TOKENS: Final = Family("textcls_tokens", "Tokens read.", ("model",))
+SILENT: Final = Family(
+    "textcls_silent_values",
+    "Values of columns beside the text that said nothing: missing, not understood, or unseen in training.",
+    ("model", "column", "reason"),
+)
 PREDICTIONS: Final = Family(
     "textcls_predictions", "Texts by the label answered; with several, by each.", ("model", "label")
 )
@@ -118,8 +123,8 @@ HEARTBEAT: Final = Family("textcls_heartbeat", "", gauge=True)
 _HEARTBEAT: Final = struct.Struct("dd")
 
 FAMILIES: Final = (
-    REQUESTS, SECONDS, IN_PROGRESS, QUEUE, WAIT, BATCH, TOKENS, PREDICTIONS, ABSTENTIONS, SCORES, OVERLOADED, LIMITED,
-    KEY_REQUESTS, RELOADS, LESSONS, CLOSED, HELD, LINES_DROPPED,
+    REQUESTS, SECONDS, IN_PROGRESS, QUEUE, WAIT, BATCH, TOKENS, SILENT, PREDICTIONS, ABSTENTIONS, SCORES, OVERLOADED,
+    LIMITED, KEY_REQUESTS, RELOADS, LESSONS, CLOSED, HELD, LINES_DROPPED,
 )  # fmt: skip
 _Key = tuple[str, ...]
 # Of a worker, by the name of the metric and its labels.

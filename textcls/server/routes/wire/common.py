@@ -8,6 +8,7 @@ from fastapi import APIRouter
 
 from textcls.errors import InputError
 from textcls.model.prediction import Prediction
+from textcls.model.text_columns import and_
 from textcls.server.inference import answers
 from textcls.server.inference.answers import EncodedAnswer, Outcome, Request
 from textcls.server.inference.parsing import load_json
@@ -131,8 +132,14 @@ def ask(
         top_k: of how many labels an explanation will be told; None is all of them.
 
     Raises:
+        InputError: the model reads columns beside the text, which no wire format has.
         TooLargeError: it is beyond a limit.
     """
+    if columns := served.classifier.info.columns:
+        raise InputError(
+            f"The model {served.name!r} reads {and_([column.name for column in columns])} beside the text, which this "
+            "format has no place for: send rows as objects to POST /v1/classify."
+        )
 
     def write(predictions: Iterable[Prediction]) -> EncodedAnswer:
         found: list[T] = []
