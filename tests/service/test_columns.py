@@ -45,6 +45,10 @@ def test_what_columns_add_is_part_of_the_evidence_and_of_the_description(client:
     ClassifyAnswer.model_validate(answer)
     evidence = answer["results"][0]["evidence"]
     added = sum(column["added"] for column in evidence["columns"])
+    changes = ask(client, inputs={"text": "hello", "product": "sofa"}, explain={"counterfactual": True})
+    ClassifyAnswer.model_validate(changes)
+    (change,) = changes["results"][0]["counterfactual"]["columns"]
+    assert (change["column"], change["value"], change["by"]) == ("product", "sofa", "phone")
     assert evidence["bias"] + sum(evidence["tokens"]) + added == pytest.approx(evidence["total"], abs=1e-3)
 
 

@@ -7,9 +7,11 @@ import numpy as np
 
 from textcls.display.passages import passages
 from textcls.display.text import MOST_NAMED, listed, named, one_line, percent, plural, signed
+from textcls.display.token_table import MISSING
 from textcls.explain.clusters.agreement import Agreement
 from textcls.explain.clusters.survey import Cluster, ClusterSurvey
-from textcls.explain.counterfactual import Search
+from textcls.explain.column_changes import ColumnChange
+from textcls.explain.counterfactual import Counterfactual, Search
 from textcls.explain.exchanges import ExchangeReport
 from textcls.explain.global_explanation.groups import GroupComparison, LabelDifference
 from textcls.explain.global_explanation.summary import GlobalExplanation, LabelExplanation
@@ -231,11 +233,7 @@ def change_line(search: Search) -> str:
     if search.found is None:
         return "No small change of the text changes the answer."
     found = search.found
-    would = f"it would be {named(found.label)}, {percent(found.score)}"
-    if found.several:
-        would = f"{named(found.before)} would not be assigned, {percent(found.before_score)}"
-        if found.label == search.against:
-            would += f", and {named(found.label)} would, {percent(found.score)}"
+    would = _would(found, search.against)
     if search.unit == "sentence":
         # Where they stand is shown below it.
         return f"Without {plural(len(found.changes), 'sentence')}, {would}."
@@ -244,6 +242,21 @@ def change_line(search: Search) -> str:
     ways = (("without", left_out), ("with", exchanged))
     how = " and ".join(f"{way} {listed(words)}" for way, words in ways if words)
     return f"{how[0].upper()}{how[1:]}, {would}."
+
+
+def column_change_lines(search: Search) -> list[str]:
+    """Return a line for each column whose other value would change the answer."""
+    return [
+        f"With {named(one.column)} = {named(one.by)}, not {named(one.value or MISSING)}, {_would(one, search.against)}."
+        for one in search.columns
+    ]
+
+
+def _would(found: Counterfactual | ColumnChange, against: str | None) -> str:
+    if not found.several:
+        return f"it would be {named(found.label)}, {percent(found.score)}"
+    would = f"{named(found.before)} would not be assigned, {percent(found.before_score)}"
+    return would + (f", and {named(found.label)} would, {percent(found.score)}" if found.label == against else "")
 
 
 def search_line(search: Search) -> str:

@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from textcls.errors import ConfigError, TooLargeError
+from textcls.explain.column_changes import MOST_TRIED, ColumnChange, column_changes
 from textcls.explain.intervention import Span, exchange
 from textcls.explain.word_groups import Groups
 from textcls.model import tokenizer
@@ -32,7 +33,9 @@ MOST_CHANGES: Final = 8
 # Texts that the model is asked before anybody looks at the clock.
 AT_ONCE: Final = 64
 # So often the model is asked at the most if nothing is exchanged.
-MOST_ASKED: Final = SINGLY + PAIRED * (PAIRED - 1) // 2 + (MOST_CHANGES - 2) * BEAM * PAIRED + 2 * SINGLY + PAIRED**2
+MOST_ASKED: Final = (
+    SINGLY + PAIRED * (PAIRED - 1) // 2 + (MOST_CHANGES - 2) * BEAM * PAIRED + 2 * SINGLY + PAIRED**2 + MOST_TRIED
+)
 
 # A token, and what replaces it: None for nothing.
 Option = tuple[int, str | None]
@@ -110,6 +113,7 @@ class Search:
         unit: what was left out: `token`, or `sentence` where no tokens were found.
         sentences: how many there were to leave out; 0 where that was not tried.
         against: the label that was wanted instead; None for any.
+        columns: which other category beside the text would change the answer, the text as it is.
     """
 
     text: str
@@ -119,11 +123,13 @@ class Search:
     unit: Unit = "token"
     sentences: int = 0
     against: str | None = None
+    columns: tuple[ColumnChange, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The search as plain data."""
         found = None if self.found is None else self.found.as_json()
-        return {"found": found, "tokens": self.tokens, "asked": self.asked, "unit": self.unit}
+        told = {"found": found, "tokens": self.tokens, "asked": self.asked, "unit": self.unit}
+        return told | ({"columns": [change.as_json() for change in self.columns]} if self.columns else {})
 
 
 def counterfactual(
@@ -139,7 +145,7 @@ def counterfactual(
 
     Args:
         classifier: the model.
-        text: the text; its row, where there are columns beside it, which stay as they are.
+        text: the text; its row, where there are columns beside it.
         label: where a text may have several labels: the one that is to be lost; by default the most probable.
         against: the label that is to be answered instead; by default any other.
         groups: words that may be exchanged for each other; without any, tokens are left out alone.
@@ -162,7 +168,11 @@ def counterfactual(
         raise ConfigError(f"{against!r} is the answer already; name another label that it might be.")
     explanation = prediction.explanation
     assert explanation is not None
-    by_token = _Searching(classifier, explanation, before, against, groups, deadline).run()
+    searching = _Searching(classifier, explanation, before, against, groups, deadline)
+    by_token = searching.run()
+    if explanation.cells:
+        changes = column_changes(classifier, explanation, before, against, searching.margin)
+        by_token = replace(by_token, columns=changes)
     sentences = explanation.grouped("sentence")
     if by_token.found is not None or len(sentences.spans) < 2:
         return by_token
@@ -273,14 +283,15 @@ class _Searching:
                     f"The search for a change took too long after {first:,} of {len(sets):,} texts; give a shorter one."
                 )
             changed = [self.row_with(self._changed(some)) for some in sets[first : first + AT_ONCE]]
-            margins += [self._margin(answer) for answer in self.classifier.predict(changed)]
+            margins += [self.margin(answer) for answer in self.classifier.predict(changed)]
         return margins
 
     def _changed(self, some: Options) -> str:
         by = {token: word if word is not None else _blank(self.spans[token]) for token, word in some}
         return exchange(self.text, self.spans, by)
 
-    def _margin(self, answer: Prediction) -> float:
+    def margin(self, answer: Prediction) -> float:
+        """Return how far an answer is from what is wanted; below 0 it is that."""
         scores = np.log(np.maximum(answer.probabilities.astype(np.float64), 1e-30))
         own = float(scores[self.before_number])
         if answer.thresholds is not None:

@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from textcls.display.html.fragments import bar, fragment, isolated, name, shown
 from textcls.display.passages import CUT, passages
-from textcls.display.remarks import change_line, completeness_line, passages_line, search_line, token_remarks
+from textcls.display.remarks import (
+    change_line,
+    column_change_lines,
+    completeness_line,
+    passages_line,
+    search_line,
+    token_remarks,
+)
 from textcls.display.text import named, percent, signed, visible
 from textcls.display.token_table import SubTokenTable, TokenRow, TokenTable, sub_token_table, tints, token_table
 from textcls.explain.counterfactual import Search
@@ -158,6 +165,7 @@ def _change(search: Search) -> str:
     text = f'<div class="text" dir="auto">{"".join(pieces)}{escape(visible(search.text[at:]))}</div>' if pieces else ""
     return (
         f"<h3>What would change it</h3><p>{shown(change_line(search))}</p>{text}"
+        f"{''.join(f'<p>{shown(line)}</p>' for line in column_change_lines(search))}"
         f'<p class="note">{shown(search_line(search))}</p>'
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rich.table import Table
 from rich.text import Text
 
-from textcls.display.remarks import absent_line, change_line, exchange_line, search_line
+from textcls.display.remarks import absent_line, change_line, column_change_lines, exchange_line, search_line
 from textcls.display.terminal.console import AGAINST, FOR
 from textcls.display.terminal.examples import example_table
 from textcls.display.text import named, signed, visible
@@ -19,6 +19,7 @@ def change_report(search: Search) -> Iterator[Text]:
     yield Text(change_line(search), style="bold")
     if search.found is not None:
         yield changed_text(search)
+    yield from map(Text, column_change_lines(search))
     yield Text(search_line(search), style="dim")
 
 

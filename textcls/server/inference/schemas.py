@@ -235,6 +235,18 @@ class Change(BaseModel):
     smallest: bool = Field(description="Whether no smaller one was found among all that were tried.")
 
 
+class ChangedColumn(BaseModel):
+    """Another value of a column beside the text that changes the answer."""
+
+    column: str
+    value: str = Field(description="What stands in it; empty where it is missing.")
+    by: str = Field(description="What would change the answer; of several values the one that does it most surely.")
+    label: str = Field(description="What it is answered then.")
+    score: Score = Field(description="The probability of that.")
+    before: str = Field(description="The label before.")
+    before_score: Score = Field(description="Its probability then.")
+
+
 class CounterfactualSearch(BaseModel):
     """What would change the answer, and how it was searched."""
 
@@ -243,6 +255,9 @@ class CounterfactualSearch(BaseModel):
     asked: int = Field(ge=0, description="About how many texts the model was asked.")
     unit: Literal["token", "sentence"] = Field(
         description="What was left out: whole sentences where no few tokens change the answer."
+    )
+    columns: list[ChangedColumn] | SkipJsonSchema[None] = Field(
+        None, description="Present if the model reads categories beside the text and another value changes the answer."
     )
 
 

@@ -1,0 +1,84 @@
+"""What else a category beside the text could be for another answer: each column by itself, the text as it is."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from textcls.model.classifier import Classifier
+from textcls.model.columns import columns_of_cells, pack
+from textcls.model.explanation import Explanation
+from textcls.model.prediction import Prediction
+
+# Values of a column that are tried, the most frequent of the training first, and of all columns together.
+VALUES_TRIED: Final = 20
+MOST_TRIED: Final = 400
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnChange:
+    """Another value of one column that changes the answer.
+
+    Attributes:
+        column: its name.
+        value: what stands in it; empty where it is missing.
+        by: what would change the answer: of several values the one that does it most surely.
+        label: what it is answered then; the others are those of `textcls.explain.counterfactual.Counterfactual`.
+    """
+
+    column: str
+    value: str
+    by: str
+    label: str
+    score: float
+    before: str
+    before_score: float
+    several: bool
+
+    def as_json(self) -> dict[str, Any]:
+        """The change as plain data."""
+        names = ("column", "value", "by", "label", "score", "before", "before_score")
+        return {name: getattr(self, name) for name in names}
+
+
+def column_changes(
+    classifier: Classifier,
+    explanation: Explanation,
+    before: str,
+    against: str | None,
+    margin: Callable[[Prediction], float],
+) -> tuple[ColumnChange, ...]:
+    """Return what changes the answer to a row, of each category beside its text at most one value.
+
+    Args:
+        classifier: the model.
+        explanation: of the row.
+        before: the label that is to be lost.
+        against: the label that is wanted; None for any other.
+        margin: how far an answer is from what is wanted; below 0 it is that.
+    """
+    tried = [one for _, one in zip(range(MOST_TRIED), _others(classifier, explanation), strict=False)]
+    cells = [one.cell for one in explanation.cells]
+    rows = [pack([*cells[:place], value, *cells[place + 1 :]], explanation.text) for place, value in tried]
+    surest: dict[int, tuple[float, str, Prediction]] = {}
+    for (place, value), answer in zip(tried, classifier.predict(rows) if rows else [], strict=True):
+        far = margin(answer)
+        if far < min(0.0, surest[place][0] if place in surest else 0.0):
+            surest[place] = far, value, answer
+    found = []
+    for place, (_, value, answer) in surest.items():
+        label = answer.label if against is None or not answer.several else against
+        cell, probability = explanation.cells[place], dict(zip(answer.label_names, answer.probabilities, strict=True))
+        score, before_score = float(probability[label]), float(probability[before])
+        change = ColumnChange(cell.name, cell.value, value, label, score, before, before_score, answer.several)
+        found.append(change)
+    return tuple(found)
+
+
+def _others(classifier: Classifier, explanation: Explanation) -> Iterator[tuple[int, str]]:
+    """Yield the cells that hold categories, each with the values that it might hold."""
+    columns = classifier.info.columns
+    by_name = {column.name: column for column in columns if column.kind == "category"}
+    for place, name in enumerate(columns_of_cells(columns)):
+        if name in by_name:
+            values = [value for value in by_name[name].values if value and value != explanation.cells[place].cell]
+            yield from ((place, value) for value in values[:VALUES_TRIED])
