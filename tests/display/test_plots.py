@@ -11,10 +11,12 @@ import textcls
 from tests.command_line import fail, run, succeed, write_rows
 from textcls import Classifier, ConfigError, SurroundingsError
 from textcls.display.plots import figures
+from textcls.display.plots.columns import SHOWN_LABELS, SHOWN_VALUES, plot_columns
 from textcls.display.plots.evaluation import MATRIX
 from textcls.display.plots.explanation import plot_attribution
 from textcls.evaluation import metrics
 from textcls.evaluation.evaluation import Evaluation
+from textcls.explain.columns import column_effects
 from textcls.model.explanation import Spread
 
 pytest.importorskip("matplotlib", reason="plots need Matplotlib: pip install 'textcls[plots]'")
@@ -51,6 +53,32 @@ def test_a_plot_names_tokens_in_reading_order_and_shows_signs_as_they_are(classi
     names = [TEXT[slice(*span)] for span in explanation.spans]
     assert [re.sub(r" \(unknown\)$", "", text) for text in shown if text.split(" (")[0] in names][: len(names)] == names
     assert any("$5 of it to account $x" in text for text in shown)
+
+
+def test_a_plot_of_columns_has_each_curve_and_table_as_the_model_has_it(with_columns: Classifier) -> None:
+    effects = column_effects(with_columns)
+    figure = plot_columns(effects, with_columns.labels)
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [effect.name for effect in effects]
+    for axes, effect in zip(figure.axes, effects, strict=True):
+        values = effect.strongest_values(SHOWN_VALUES)[: -1 if effect.kind == "curve" else None]
+        lines = {line.get_label(): line for line in axes.lines if not str(line.get_label()).startswith("_")}
+        assert set(lines) == {with_columns.labels[label] for label in effect.strongest_labels(SHOWN_LABELS)}
+        for label, line in lines.items():
+            added = line.get_ydata() if effect.kind == "curve" else line.get_xdata()
+            expected = effect.added[values, with_columns.labels.index(str(label))]
+            assert list(map(float, added)) == pytest.approx(expected.tolist())  # type: ignore[arg-type]
+
+
+def test_the_command_draws_columns_or_says_that_there_are_none(
+    with_columns_path: Path, model_path: Path, tmp_path: Path
+) -> None:
+    plot = tmp_path / "columns.svg"
+    assert succeed("inspect", with_columns_path, "--plot", plot) == f"3 columns -> {plot}\n"
+    assert "opened (weekday)" in plot.read_text(encoding="utf-8")
+    said = fail(2, "inspect", model_path, "--plot", tmp_path / "none.svg")
+    assert "reads no columns beside the text" in said
+    assert not (tmp_path / "none.svg").exists()
+    assert "one at a time" in fail(2, "inspect", with_columns_path, "--plot", plot, "--words")
 
 
 def test_the_same_plot_has_the_same_bytes(classifier: Classifier) -> None:

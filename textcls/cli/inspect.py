@@ -6,7 +6,7 @@ from typing import Final
 import click
 from click.core import ParameterSource
 
-from textcls._util.atomic_write import check_not_an_input, check_output_path
+from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
 from textcls.cli.lexicon import check_lexicon_path, show_lexicon, terms_of, write_lexicon
 from textcls.cli.options import (
     PATH,
@@ -24,6 +24,8 @@ from textcls.display.html.fragments import document, made_of
 from textcls.display.html.global_explanation import global_explanation_fragment
 from textcls.display.html.groups import groups_fragment
 from textcls.display.plain_data import json_line
+from textcls.display.plots import figures
+from textcls.display.plots.columns import plot_columns
 from textcls.display.remarks import exchange_line, groups_lines
 from textcls.display.terminal.columns import column_report
 from textcls.display.terminal.console import show
@@ -101,6 +103,13 @@ _OF_WORDS: Final = ("only", "top")
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @html_option
+@click.option(
+    "--plot",
+    "plot_path",
+    type=PATH,
+    metavar="FILE",
+    help="Write a plot of what each column beside the text adds: .svg, .png or .pdf.",
+)
 @reading_options
 def inspect(
     model: Path,
@@ -116,6 +125,7 @@ def inspect(
     verbose: bool,
     as_json: bool,
     html: Path | None,
+    plot_path: Path | None,
     reading: Reading,
 ) -> None:
     """Show labels, settings, training summary and format of MODEL; with --evidence, which words its answers rest on."""
@@ -123,6 +133,9 @@ def inspect(
     classifier = Classifier.load(model)
     if words:
         show_lexicon(lexicon_of(classifier, terms_of([classifier], None)), only, top)
+        return
+    if plot_path is not None:
+        _write_plot(plot_path, model, classifier)
         return
     if data is None:
         _show_facts(model, classifier, as_json, verbose)
@@ -161,6 +174,8 @@ def inspect(
 
 def _check_together(data: Path | None, *, words: bool) -> None:
     """Refuse options that do not go together."""
+    if len(given := _given("plot_path", "data", "words")) > 1:
+        raise ConfigError(f"{given[0]} and {given[1]} are told one at a time; give one of them.")
     if words and (given := _given("data", "as_json")):
         raise ConfigError(f"--words and {given[0]} are told one at a time; textcls lexicon writes the whole table.")
     idle = (name for name in _OF_EVIDENCE if not (words and name in _OF_WORDS))
@@ -185,6 +200,17 @@ def _given(*names: str) -> list[str]:
     context = click.get_current_context()
     given = {name for name in names if context.get_parameter_source(name) == ParameterSource.COMMANDLINE}
     return [option.opts[0] for option in context.command.params if option.name in given]
+
+
+def _write_plot(path: Path, model: Path, classifier: Classifier) -> None:
+    figures.require("--plot")
+    form = figures.format_of(path)
+    check_not_an_input(path, [model])
+    check_output_path(path)
+    picture = figures.content(plot_columns(column_effects(classifier), classifier.labels), form)
+    with atomic_write(path) as file:
+        file.write(picture)
+    click.echo(f"{plural(len(classifier.info.columns), 'column')} -> {path}")
 
 
 def _show_facts(model: Path, classifier: Classifier, as_json: bool, verbose: bool) -> None:

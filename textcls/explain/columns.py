@@ -32,6 +32,22 @@ class ColumnEffect(NamedTuple):
     values: tuple[str, ...]
     added: Float32
 
+    @property
+    def largest(self) -> float:
+        """By how much it moves the label that it moves most."""
+        return float(np.ptp(self.added, axis=0).max(initial=0.0))
+
+    def strongest_labels(self, most: int) -> list[int]:
+        """Return the labels that it moves most, in their order."""
+        return sorted(np.argsort(-np.ptp(self.added, axis=0), kind="stable")[:most].tolist())
+
+    def strongest_values(self, most: int) -> list[int]:
+        """Return the values to show: all points of a curve; of a table those that add most, in their order."""
+        if self.kind == "curve":
+            return list(range(len(self.values)))
+        strength_V = np.abs(self.added).max(1)
+        return sorted(i for i in np.argsort(-strength_V, kind="stable")[:most].tolist() if strength_V[i])
+
     def to_json(self, labels: tuple[str, ...]) -> dict[str, Any]:
         """Return it as plain data."""
         added = [dict(zip(labels, row, strict=True)) for row in self.added.tolist()]

@@ -2,5 +2,6 @@
 
 figures.py      one look for all of them, and a plot as the content of a file
 explanation.py  one answer: from the bias to the logit, token by token
+columns.py      what columns beside the text add: curves and tables
 evaluation.py   an evaluation: confusions, calibration, labels
 """

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-import numpy as np
 from rich.table import Table
 from rich.text import Text
 
@@ -19,15 +18,14 @@ SHOWN_VALUES: Final = 12
 def column_report(effects: Sequence[ColumnEffect], labels: Sequence[str]) -> Iterator[Table | Text]:
     """Yield a table a column: its values, and what each adds to the labels that depend on it most."""
     for effect in effects:
-        spread_C = np.ptp(effect.added, axis=0)
-        if not spread_C.any():
+        if not effect.largest:
             continue
-        shown = sorted(np.argsort(-spread_C, kind="stable")[:SHOWN_LABELS].tolist())
+        shown = effect.strongest_labels(SHOWN_LABELS)
         table = Table(box=None, pad_edge=False)
         table.add_column(Text(named(effect.name)))
         for label in shown:
             table.add_column(Text(named(labels[label])), justify="right")
-        values = _shown_values(effect)
+        values = effect.strongest_values(SHOWN_VALUES)
         for value in values:
             name = named(effect.values[value]) if effect.values[value] else MISSING
             table.add_row(Text(name), *(coloured(float(effect.added[value, label])) for label in shown))
@@ -35,12 +33,3 @@ def column_report(effects: Sequence[ColumnEffect], labels: Sequence[str]) -> Ite
         yield table
         if hidden := int(effect.added.any(1).sum()) - len(values) if effect.kind == "table" else 0:
             yield Text(f"({plural(hidden, 'more value')}; --json has all)", style="dim")
-
-
-def _shown_values(effect: ColumnEffect) -> list[int]:
-    """Return the values that are shown: of a table those that say most."""
-    if effect.kind == "curve":
-        return list(range(len(effect.values)))
-    strength_V = np.abs(effect.added).max(1)
-    strongest = np.argsort(-strength_V, kind="stable")[:SHOWN_VALUES]
-    return sorted(value for value in strongest.tolist() if strength_V[value])
