@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line import fail, run, write_rows
+from tests.command_line import fail, run, succeed, write_rows
 from textcls import Classifier
 from textcls.explain.counterfactual import counterfactual
 
@@ -259,3 +259,10 @@ def test_a_column_that_the_model_does_not_read_is_told(folder: Path) -> None:
     said = fail(2, "explain", folder / "m.onnx", "help", "--column", "colour=red")
     assert "The model reads no column 'colour' beside the text; it reads 'product' and 'price'" in said
     assert "has no value; write NAME=VALUE" in fail(2, "explain", folder / "m.onnx", "help", "--column", "product")
+
+
+def test_a_report_ranks_columns_and_judges_the_rows_of_each_category(folder: Path) -> None:
+    report = json.loads(succeed("report", folder / "m.onnx", folder / "test.csv", "--json"))
+    assert {one["name"] for one in report["slices"] if one["kind"] == "product"} >= {"Phone", "lamp"}
+    words = [term["text"] for label in report["evidence"]["labels"] for term in label["words_for"]]
+    assert {"product = phone", "product = lamp"} <= set(words)

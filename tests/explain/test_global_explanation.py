@@ -10,9 +10,11 @@ from tests import explanations
 from textcls import Classifier, ConfigError, Explanation, InputError
 from textcls.evaluation.drift.drift import measure_drift
 from textcls.explain.global_explanation.explainer import GlobalExplainer, explain_globally
+from textcls.explain.global_explanation.groups import compare_groups
 from textcls.explain.global_explanation.summary import DecidingWord, GlobalExplanation, TermAttribution
 from textcls.model import tokenizer
 from textcls.model.excerpts import AROUND, marked
+from textcls.model.text_columns import join_columns
 
 
 def made_up(text: str, *added: float, bias: float = 0.0) -> Explanation:
@@ -301,3 +303,40 @@ def test_a_top_that_is_no_number_is_refused(classifier: Classifier) -> None:
     for top in (0, -1, 2.5):
         with pytest.raises(ConfigError, match="top must be a whole number from 1"):
             explain_globally(classifier, [("a", None)], top=top)  # type: ignore[arg-type]
+
+
+def test_columns_are_ranked_and_decide_as_words_do_a_category_by_value_and_a_number_by_name(
+    with_columns: Classifier,
+) -> None:
+    info = with_columns.info
+    products = ["sofa", "phone", "lamp", None]
+    rows = [
+        join_columns({"text": "hello", "product": product, "price": 10.0 + i}, info.text_columns, info.columns)
+        for i in range(40)
+        for product in products
+    ]
+    found = explain_globally(with_columns, [(row, None) for row in rows])
+    for label in found.labels:
+        sums = {term.text: term for term in (*label.words_for, *label.words_against)}
+        assert (sums["product = sofa"].count, sums["product = (missing)"].count, sums["price"].count) == (40, 40, 160)
+        evidence = [one.attribution(label.label).cells for one in with_columns.explain(rows)]
+        expected = sum(
+            added for cells in evidence for name, value, added in cells if (name, value) == ("product", "sofa")
+        )
+        assert sums["product = sofa"].evidence == pytest.approx(expected, abs=1e-3)
+    of_sofa = [one for one in found.deciding if one.text == "product = sofa"]
+    assert of_sofa
+    for decides in of_sofa:
+        answered = [row for row in rows if with_columns.predict(row).label == decides.label]
+        assert 5 <= decides.decided <= decides.holding <= len(answered) == decides.answers
+        assert decides.example.text == "hello"
+
+
+def test_two_groups_differ_by_their_columns_too(with_columns: Classifier) -> None:
+    info = with_columns.info
+    lamps, sofas = (
+        [join_columns({"text": "hello", "product": product}, info.text_columns, info.columns)] * 60
+        for product in ("lamp", "sofa")
+    )
+    found = compare_groups(with_columns, lamps, sofas)
+    assert all("product = sofa" in {term.text for term in (*label.more, *label.less)} for label in found.labels)

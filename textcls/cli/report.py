@@ -58,7 +58,8 @@ _BY_NAME: Final = {".html": "html", ".htm": "html", ".md": "markdown", ".json": 
     "--by",
     multiple=True,
     metavar="NAME",
-    help="Also judge the rows of each value of this column, such as their source; may be repeated.",
+    help="Also judge the rows of each value of this column, such as their source; may be repeated. Categories that the "
+    "model reads beside the text are judged anyway.",
 )
 @click.option(
     "--error-cost",
@@ -141,7 +142,8 @@ def report_on(
         ConfigError: there are costs, and the model may give several labels; or labels are asked for as it has none.
         InputError: the files cannot be read, or there is nothing to report on.
     """
-    values: dict[str, list[object]] = {name: [] for name in by}
+    beside = [column.name for column in classifier.info.columns if column.kind == "category"]
+    values: dict[str, list[object]] = {name: [] for name in dict.fromkeys((*by, *beside))}
     if classifier.info.several:
         reporting.require_no_costs(costs)
         opened: Any = reading.label_sets(data, *columns, targets, classifier.info, more=by)

@@ -63,6 +63,12 @@ def parts_of(columns: Sequence[Column], cells: Sequence[str], added: Float32) ->
     return tuple(map(CellContribution, names_of_cells(columns), told(columns, cells), added, cells))
 
 
+def added_by_parts(explanation: "Explanation") -> Float64:
+    """Return what each token, and then each cell, added to each label's logit [tokens + cells, labels]."""
+    parts = [explanation.contributions, *(cell.contributions[None] for cell in explanation.cells)]
+    return np.concatenate(parts).astype(np.float64)
+
+
 class Spread(NamedTuple):
     """How far an attribution depends on the model: where its values lie in several models of the same rows.
 
@@ -351,8 +357,8 @@ class Explanation:
         return Attribution(name, against, values.astype(np.float32), bias, total, contrast, self.sizes, cells=cells)
 
     def evidence_of_all(self) -> Float64:
-        """Return what each token added for each label [tokens, labels]: `evidence` of all labels at once."""
-        added = self.contributions.astype(np.float64)
+        """Return what `added_by_parts` for each label [tokens + cells, labels]: `evidence` of all labels at once."""
+        added = added_by_parts(self)
         return added if self.several else evidence_of_all(self.probability_values, added)
 
     def contrasts(self, numbers: Sequence[int]) -> Float64:

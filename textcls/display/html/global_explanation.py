@@ -101,7 +101,7 @@ def _deciding(report: GlobalExplanation) -> str:
     ]
     otherwise = "it would not have been assigned" if report.several else "another label would have been answered"
     return (
-        '<div class="remark"><h3>Words that decide</h3><p>Each of these words alone decides a large share of the '
+        '<div class="remark"><h3>What decides</h3><p>Each of these alone decides a large share of the '
         f"answers of its label: without what it contributed, {otherwise}.</p>"
         f'<div class="wide"><table class="findings"><tr>{heads}</tr>{"".join(rows)}</table>'
         "</div></div>"

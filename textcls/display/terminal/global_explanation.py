@@ -49,7 +49,7 @@ def global_explanation_report(found: GlobalExplanation, width: int, *, compact: 
         yield _shortcut_table(audit.possible, width)
     yield Text()
     if found.deciding:
-        yield Text("Words that alone decide many answers of a label", style="bold")
+        yield Text("What alone decides many answers of a label", style="bold")
         yield _deciding_table(found, width)
     else:
         yield Text(nothing_decides_line(found))

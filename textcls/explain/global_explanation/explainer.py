@@ -15,7 +15,7 @@ from textcls.explain.shortcuts.audit import ShortcutAuditor
 from textcls.model import tokenizer
 from textcls.model.artifact import ModelInfo
 from textcls.model.classifier import Classifier
-from textcls.model.explanation import Explanation
+from textcls.model.explanation import Explanation, added_by_parts
 from textcls.model.labels import label_number
 from textcls.model.sequences import pairs_with_labels_if_known, require_top
 
@@ -54,7 +54,7 @@ def explain_globally(
         InputError: a row is no pair of a text and its label, or its labels, or None.
     """
     require_top(top)
-    explainer = GlobalExplainer(classifier.labels, cuts=assigned_from(classifier.info))
+    explainer = GlobalExplainer(classifier.labels, cuts=assigned_from(classifier.info), curves=curves(classifier.info))
     auditor = ShortcutAuditor(classifier)
     for name in labels or ():
         label_number(classifier.labels, name)  # Refused before the rows are read.
@@ -88,6 +88,22 @@ def answers_of(explanation: Explanation, cuts: NDArray[np.float64] | None) -> li
     return found
 
 
+def curves(info: ModelInfo) -> frozenset[str]:
+    """Return the columns beside the text that are numbers or dates: these count as one, whatever they hold."""
+    return frozenset(column.name for column in info.columns if column.numbers)
+
+
+def named_parts(explanation: Explanation, curves: Collection[str]) -> tuple[list[str], list[tuple[int, int]]]:
+    """Return what adds up to an answer, as it is counted: words in lower case, then cells, `product = lamp`.
+
+    Behind it stands where each is in the text; a cell is nowhere, at its beginning.
+    """
+    text = tokenizer.lower(tokenizer.clean(explanation.text))
+    names = [text[start:end] for start, end in explanation.spans]
+    names += [c.name if c.name in curves else f"{c.name} = {c.value or '(missing)'}" for c in explanation.cells]
+    return names, [*explanation.spans, *[(0, 0)] * len(explanation.cells)]
+
+
 class GlobalExplainer:
     """Adds up explanations, one at a time.
 
@@ -96,10 +112,17 @@ class GlobalExplainer:
         keys: words, and pairs, that are kept at the most; less if there are many labels (`CELLS`).
         cuts: where a text may have several labels: the logit from which on each is assigned [labels]; None where a text
             has one.
+        curves: as `named_parts` takes them.
     """
 
-    def __init__(self, labels: Sequence[str], keys: int = KEYS, cuts: NDArray[np.float64] | None = None) -> None:
-        self.labels, self._cuts = tuple(labels), cuts
+    def __init__(
+        self,
+        labels: Sequence[str],
+        keys: int = KEYS,
+        cuts: NDArray[np.float64] | None = None,
+        curves: Collection[str] = (),
+    ) -> None:
+        self.labels, self._cuts, self._curves = tuple(labels), cuts, set(curves)
         self._words, self._pairs = Sums(len(labels), keys), Sums(len(labels), keys)
         self._decisions = Decisions(keys)
         self._answers = np.zeros(len(labels), np.int64)
@@ -120,21 +143,21 @@ class GlobalExplainer:
         self._labelled += right is not None
         self._right += right is not None and {self.labels[answer] for answer in answers} == carried
         spans = explanation.spans
-        if not spans:
+        if not spans and not explanation.cells:
             return answers
-        text = tokenizer.lower(tokenizer.clean(explanation.text))
-        words = [text[start:end] for start, end in spans]
-        added = explanation.contributions.astype(np.float64)
-        evidence = explanation.evidence_of_all()
-        self._words.add(words, evidence, explanation.text, spans)
+        parts, parts_at = named_parts(explanation, self._curves)
+        words, evidence = parts[: len(spans)], explanation.evidence_of_all()
         # Tokens hold no white space, so a pair has one spelling.
         pairs = [f"{a} {b}" for a, b in pairwise(words)]
         places = [(a, b) for (a, _), (_, b) in pairwise(spans)]
-        self._pairs.add(pairs, evidence[:-1] + evidence[1:], explanation.text, places)
+        of_words = evidence[: len(spans)]
+        self._pairs.add(pairs, of_words[:-1] + of_words[1:], explanation.text, places)
+        self._words.add(parts, evidence, explanation.text, parts_at)
+        added = added_by_parts(explanation)
         for answer in answers:
             wrong = right is not None and self.labels[answer] not in carried
             cut = None if self._cuts is None else float(self._cuts[answer])
-            self._decisions.add(words, added, explanation.logit_values, answer, wrong=wrong, cut=cut)
+            self._decisions.add(parts, added, explanation.logit_values, answer, wrong=wrong, cut=cut)
         return answers
 
     def summary(

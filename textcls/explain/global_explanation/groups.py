@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls.errors import InputError
-from textcls.explain.global_explanation.explainer import CHUNK, answers_of, assigned_from
+from textcls.explain.global_explanation.explainer import CHUNK, answers_of, assigned_from, curves, named_parts
 from textcls.explain.global_explanation.sums import CELLS, KEYS, Sums
-from textcls.model import tokenizer
 from textcls.model.classifier import Classifier
 from textcls.model.excerpts import Excerpt
 from textcls.model.explanation import Explanation
@@ -155,7 +154,7 @@ class _GroupSums:
 
     def __init__(self, classifier: Classifier, wanted: Sequence[int]) -> None:
         self._classifier, self._wanted = classifier, np.array(wanted, np.intp)
-        self._cuts = assigned_from(classifier.info)
+        self._cuts, self._curves = assigned_from(classifier.info), curves(classifier.info)
         # Of each word: evidence and its square [G, L], then in how many texts of each group it stands [G]. One table,
         # so that what is rare in one group and frequent in the other is not forgotten.
         self._sums = Sums(4 * len(wanted) + 2, KEYS, cells=4 * CELLS)
@@ -177,13 +176,12 @@ class _GroupSums:
     def _add(self, group: int, explanation: Explanation) -> None:
         self.texts[group] += 1
         self._answers_GL[group] += np.isin(self._wanted, answers_of(explanation, self._cuts))
-        if not explanation.spans:
+        if not explanation.spans and not explanation.cells:
             return
         evidence_TL = explanation.evidence_of_all()[:, self._wanted]
         self._evidence_GL[group] += evidence_TL.sum(0)
-        text = tokenizer.lower(tokenizer.clean(explanation.text))
-        words = [text[slice(*span)] for span in explanation.spans]
-        spans = dict(zip(reversed(words), reversed(explanation.spans), strict=True))  # Where each stands first.
+        words, places = named_parts(explanation, self._curves)
+        spans = dict(zip(reversed(words), reversed(places), strict=True))  # Where each stands first.
         number = {word: i for i, word in enumerate(spans)}
         evidence_WL = np.zeros((len(spans), len(self._wanted)))
         np.add.at(evidence_WL, [number[word] for word in words], evidence_TL)
