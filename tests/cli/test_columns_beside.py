@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line import fail, run, succeed, write_rows
+from tests.command_line import fail, read_rows, run, succeed, write_rows
 from textcls import Classifier
+from textcls.explain.columns import column_effects
 from textcls.explain.counterfactual import counterfactual
 
 DAYS = [f"2024-05-{day:02}" for day in range(1, 29)]
@@ -266,3 +267,17 @@ def test_a_report_ranks_columns_and_judges_the_rows_of_each_category(folder: Pat
     assert {one["name"] for one in report["slices"] if one["kind"] == "product"} >= {"Phone", "lamp"}
     words = [term["text"] for label in report["evidence"]["labels"] for term in label["words_for"]]
     assert {"product = phone", "product = lamp"} <= set(words)
+
+
+def test_the_table_of_a_lexicon_ends_with_curves_and_tables_and_gives_its_words_back(
+    folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "words.txt").write_text("please\nhello\n", encoding="utf-8")
+    succeed("lexicon", folder / "m.onnx", tmp_path / "words.txt", "--output", tmp_path / "table.csv")
+    table = read_rows(tmp_path / "table.csv")
+    columns = {row["term"]: row for row in table if row["kind"] == "column"}
+    for effect in column_effects(Classifier.load(folder / "m.onnx")):
+        for value, added in zip(effect.values, effect.added[:, 0].tolist(), strict=True):
+            assert float(columns[f"{effect.name} = {value or '(missing)'}"]["refund"]) == pytest.approx(added, abs=1e-4)
+    succeed("lexicon", folder / "m.onnx", tmp_path / "table.csv", "--output", tmp_path / "again.csv")
+    assert read_rows(tmp_path / "again.csv") == table

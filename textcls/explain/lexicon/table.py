@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from textcls._util.formulas import without_formula
 from textcls.errors import ConfigError
-from textcls.explain.lexicon.terms import HEAD, KINDS, MOST_TERMS, Kind, Terms, counted
+from textcls.explain.columns import ColumnEffect, column_effects
+from textcls.explain.lexicon.terms import COLUMN, HEAD, KINDS, MOST_TERMS, Kind, Terms, counted
 from textcls.explain.lexicon.weights import weights
 from textcls.model.classifier import Classifier
 from textcls.model.labels import label_number
@@ -39,6 +40,7 @@ class Lexicon:
         several: whether labels stand for themselves and do not compete.
         low: the smallest of these weights over several models of the same rows [W, C]; None where only one was asked.
         high: the largest, likewise.
+        columns: what each value of the columns beside the text adds; told in tables, of one model.
     """
 
     labels: tuple[str, ...]
@@ -51,6 +53,7 @@ class Lexicon:
     several: bool = False
     low: Float32 | None = None
     high: Float32 | None = None
+    columns: tuple[ColumnEffect, ...] = ()
 
     @cached_property
     def evidence(self) -> Float32:
@@ -101,6 +104,9 @@ class Lexicon:
         """Yield each term with its weights, and the ends of their range where there is one [1 or 3, C]."""
         values = [self.weights] if self.low is None or self.high is None else [self.weights, self.low, self.high]
         yield from zip(self.kinds, self.terms, self.counts, np.stack(values, 1), strict=True)
+        for effect in self.columns:
+            for value, added_C in zip(effect.values, effect.added, strict=True):
+                yield COLUMN, f"{effect.name} = {value or '(missing)'}", 0, added_C[None]
 
     def with_range(self, others: Iterable[Classifier]) -> "Lexicon":
         """Return the lexicon with the range of its weights over further models of the same rows, with the same labels.
@@ -119,7 +125,7 @@ class Lexicon:
                 which = [i for i, own in enumerate(self.kinds) if own == kind]
                 found_WC[which] = weights(other, kind, [self.terms[i] for i in which])[:, columns]
             low, high = np.minimum(low, found_WC), np.maximum(high, found_WC)
-        return replace(self, low=low, high=high)
+        return replace(self, low=low, high=high, columns=())
 
 
 def lexicon(classifier: Classifier, texts: Iterable[str], *, most: int = MOST_TERMS) -> Lexicon:
@@ -170,6 +176,7 @@ def lexicon_of(classifier: Classifier, terms: Terms) -> Lexicon:
         asked - sum(kinds[i] != "piece" for i in order),
         terms.dropped,
         classifier.info.several,
+        columns=tuple(column_effects(classifier)),
     )
 
 

@@ -26,6 +26,8 @@ FIRST, LAST = "<", ">"
 MOST_TERMS: Final = 2_000_000
 MOST_BYTES: Final = 500_000_000
 HEAD: Final = ("kind", "term", "count")
+# The kind of rows that tell of columns beside the text, and are no terms.
+COLUMN: Final = "column"
 _PAIR: Final = 2
 _SUFFIX: Final = ".words.csv"
 
@@ -109,6 +111,8 @@ def _of_table(rows: Iterator[list[str]], path: Path) -> Terms:
     found: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
     for number, row in enumerate(rows, 2):
         kind, term, count = row[:3] if len(row) >= len(HEAD) else ("", "", "")
+        if kind == COLUMN:
+            continue
         if not _is_term(kind, term) or not (count.isascii() and count.isdigit()):
             raise InputError(
                 f"{path}, line {number}: {','.join(row[:3])[:60]!r} is not a kind ({', '.join(KINDS)}), a term of it "
