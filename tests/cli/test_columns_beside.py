@@ -3,13 +3,16 @@
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import textcls
 from tests.command_line import fail, read_rows, run, succeed, write_rows
-from textcls import Classifier
+from textcls import Classifier, ConfigError
 from textcls.explain.columns import column_effects
 from textcls.explain.counterfactual import counterfactual
+from textcls.model.columns import named_cell
 
 DAYS = [f"2024-05-{day:02}" for day in range(1, 29)]
 WORDS = [f"{first}{second}" for first in ("ba", "di", "fo", "gu", "li", "me") for second in ("ra", "so", "ti", "nu")]
@@ -130,8 +133,6 @@ def test_a_training_with_columns_goes_on_after_a_kill_to_the_same_bytes(folder: 
     asked = ("train", folder / "train.csv", "--output", output, *options, "--state", tmp_path / "state")
     assert run(*asked).exit_code == 0
     assert output.read_bytes() == (folder / "m.onnx").read_bytes()
-    said = fail(2, *asked[:-1], tmp_path / "next", "--from", tmp_path / "state")
-    assert "A training that goes on from another reads texts alone" in said
 
 
 def test_few_held_out_rows_cannot_tell_what_columns_bring(tmp_path: Path) -> None:
@@ -241,7 +242,7 @@ def test_what_is_shown_of_rows_is_their_text(folder: Path, tmp_path: Path, comma
     ("code", "options", "said"),
     [
         (3, ("--column", "colour"), "has no column 'colour'"),
-        (3, ("--column", "label"), "The column 'label' is named twice; it can be read in one way alone"),
+        (3, ("--column", "label"), "The column 'label' is that of text, label or weight, or named twice"),
         (3, ("--column", "product:number"), "The column 'product' holds no number; the first value is"),
         (3, ("--column", "product:date"), "The column 'product' holds no date that is understood"),
         (2, ("--column", ""), "A column beside the text needs a name"),
@@ -264,7 +265,7 @@ def test_a_column_that_the_model_does_not_read_is_told(folder: Path) -> None:
 
 def test_a_report_ranks_columns_and_judges_the_rows_of_each_category(folder: Path) -> None:
     report = json.loads(succeed("report", folder / "m.onnx", folder / "test.csv", "--json"))
-    assert {one["name"] for one in report["slices"] if one["kind"] == "product"} >= {"Phone", "lamp"}
+    assert {one["name"] for one in report["slices"] if one["kind"] == "product"} >= {"phone", "lamp"}
     words = [term["text"] for label in report["evidence"]["labels"] for term in label["words_for"]]
     assert {"product = phone", "product = lamp"} <= set(words)
 
@@ -278,6 +279,57 @@ def test_the_table_of_a_lexicon_ends_with_curves_and_tables_and_gives_its_words_
     columns = {row["term"]: row for row in table if row["kind"] == "column"}
     for effect in column_effects(Classifier.load(folder / "m.onnx")):
         for value, added in zip(effect.values, effect.added[:, 0].tolist(), strict=True):
-            assert float(columns[f"{effect.name} = {value or '(missing)'}"]["refund"]) == pytest.approx(added, abs=1e-4)
+            assert float(columns[named_cell(effect.name, value)]["refund"]) == pytest.approx(added, abs=1e-4)
     succeed("lexicon", folder / "m.onnx", tmp_path / "table.csv", "--output", tmp_path / "again.csv")
     assert read_rows(tmp_path / "again.csv") == table
+
+
+def test_a_mixing_layer_answers_with_columns_too(folder: Path, tmp_path: Path) -> None:
+    given = ("--column", "product", "--mixing", "pool", "--epochs", "1")
+    succeed("train", folder / "train.csv", "--output", tmp_path / "m.onnx", *given)
+    model = Classifier.load(tmp_path / "m.onnx")
+    scores = {product: model.predict({"text": "hm", "product": product}).probabilities for product in ("phone", "lamp")}
+    assert abs(scores["phone"] - scores["lamp"]).max() > 0.1
+
+
+def test_a_file_without_the_columns_is_answered_and_that_is_told(folder: Path, tmp_path: Path) -> None:
+    write_rows(tmp_path / "plain.csv", [("text", "label"), ("please help", "refund"), ("hm", "repair")])
+    told = f"{tmp_path / 'plain.csv'} has no column 'product' and 'price', which the model reads beside the text"
+    for given in (
+        ("predict", folder / "m.onnx", tmp_path / "plain.csv", "--output", tmp_path / "answers.csv"),
+        ("evaluate", folder / "m.onnx", tmp_path / "plain.csv"),
+        ("inspect", folder / "m.onnx", "--evidence", tmp_path / "plain.csv"),
+    ):
+        assert told in run(*given).stderr
+    write_rows(tmp_path / "rows.jsonl", [])
+    (tmp_path / "rows.jsonl").write_text('{"text": "hm"}\n{"text": "hm", "product": "lamp"}\n', encoding="utf-8")
+    answered = run("predict", folder / "m.onnx", tmp_path / "rows.jsonl", "--output", tmp_path / "answers.jsonl")
+    assert "has no column" not in answered.stderr
+
+
+def test_no_training_with_columns_goes_on_from_another_and_none_from_it(folder: Path, tmp_path: Path) -> None:
+    given = ("train", folder / "train.csv", "--output", tmp_path / "m.onnx", "--quiet")
+    fresh = (*given, "--epochs", "1", "--vectors", "none")
+    succeed(*fresh, "--column", "product", "--state", tmp_path / "columns")
+    succeed(*fresh, "--state", tmp_path / "text")
+    said = fail(3, *given, "--from", tmp_path / "columns")
+    assert "it has read columns beside the text; train on all rows anew" in said
+    said = fail(2, *given, "--from", tmp_path / "text", "--column", "product")
+    assert "A training that goes on from another reads texts alone" in said
+
+
+def test_a_name_of_a_column_may_hold_the_sign_that_parts_it_from_its_value(tmp_path: Path) -> None:
+    rows = [(f"hm {WORDS[i % 24]}", "a" if i % 2 else "b", "x" if i % 3 else "y") for i in range(240)]
+    rows = [(text, value, "x" if value == "a" else label) for text, value, label in rows]
+    write_rows(tmp_path / "train.csv", [("text", "k=v", "label"), *rows])
+    succeed("train", tmp_path / "train.csv", "--column", "k=v", "--output", tmp_path / "m.onnx", "--vectors", "none")
+    assert "k=v = a" in succeed("explain", tmp_path / "m.onnx", "hm", "--column", "k=v=a")
+    twice = ("explain", tmp_path / "m.onnx", "hm", "--column", "k=v=a", "--column", "k=v=b")
+    assert "--column k=v is given twice" in fail(2, *twice)
+
+
+@pytest.mark.parametrize("columns", ["product", [1], ["*"], ["price:number", "price:date"]])
+def test_python_says_what_columns_must_be(columns: Any) -> None:
+    with pytest.raises(ConfigError, match=r"must be a list of names|name the columns|as two kinds"):
+        textcls.train([{"text": "a", "product": "b"}] * 9, ["x", "y", "z"] * 3, "never.onnx", columns=columns)
+    assert not Path("never.onnx").exists()

@@ -318,7 +318,7 @@ def test_columns_are_ranked_and_decide_as_words_do_a_category_by_value_and_a_num
     found = explain_globally(with_columns, [(row, None) for row in rows])
     for label in found.labels:
         sums = {term.text: term for term in (*label.words_for, *label.words_against)}
-        assert (sums["product = sofa"].count, sums["product = (missing)"].count, sums["price"].count) == (40, 40, 160)
+        assert (sums["product = sofa"].count, sums["product is missing"].count, sums["price"].count) == (40, 40, 160)
         evidence = [one.attribution(label.label).cells for one in with_columns.explain(rows)]
         expected = sum(
             added for cells in evidence for name, value, added in cells if (name, value) == ("product", "sofa")

@@ -20,6 +20,7 @@ from textcls.model.columns import (
     number,
     pack,
     require_columns,
+    silent,
     some_cells,
     told,
     unpack,
@@ -45,6 +46,10 @@ COLUMNS = (Column("product", "category", ("phone",)), Column("price", "number"),
         (True, 1),
         (Decimal("2.5"), 2.5),
         (np.float32(1.5), 1.5),
+        (np.int64(3), 3),
+        (10**400, None),
+        (Decimal("NaN"), None),
+        (np.datetime64("2024-05-31"), None),
         ("", None),
         ("n/a", None),
         ("1_000", None),
@@ -68,6 +73,8 @@ def test_a_number_is_read_however_it_is_written(value: Any, expected: float | No
         ("05/31/2024 14:30", "%m/%d/%Y", datetime(2024, 5, 31, 14, 30)),
         (date(2024, 5, 31), None, datetime(2024, 5, 31)),
         (datetime(2024, 5, 31, 14), None, datetime(2024, 5, 31, 14)),
+        (np.datetime64("2024-05-31T14:30:00.123456789"), None, datetime(2024, 5, 31, 14, 30, 0, 123456)),
+        (np.datetime64("NaT"), None, None),
         ("20240531", None, None),
         ("yesterday", "%d.%m.%Y", None),
         ("", None, None),
@@ -137,7 +144,7 @@ def test_a_packed_row_is_its_cells_and_its_text_again() -> None:
 
 def test_a_column_is_read_in_one_way_alone() -> None:
     require_columns(COLUMNS, ["text"])
-    with pytest.raises(InputError, match="The column 'price' is named twice"):
+    with pytest.raises(InputError, match="The column 'price' is that of text, label or weight, or named twice"):
         require_columns(COLUMNS, ["price"])
     with pytest.raises(InputError, match="There are 201 columns beside the text; a model reads 200 at most"):
         require_columns([Column(str(i), "number") for i in range(201)], [])
@@ -156,3 +163,20 @@ def test_a_column_is_the_same_as_plain_data_again() -> None:
     ):
         with pytest.raises(ValueError, match="columns holds"):
             Column.from_json({**column.to_json(), "values": [], "knots": [], **wrong})
+
+
+def test_dates_and_missing_values_of_pandas_and_arrow_are_read() -> None:
+    pandas, arrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    when = datetime(2024, 5, 31, 14, 30)
+    for written in (pandas.Timestamp(when), arrow.scalar(when), arrow.scalar(when, arrow.timestamp("ns", "UTC"))):
+        assert moment(written) == when
+    assert moment(arrow.scalar(when.date())) == datetime(2024, 5, 31)
+    assert number(arrow.scalar(Decimal("12.50"))) == 12.5
+    for nothing in (pandas.NaT, pandas.NA):
+        assert (category(nothing), number(nothing), moment(nothing)) == ("", None, None)
+
+
+def test_why_a_value_says_nothing_is_told() -> None:
+    fields = {"product": "Sofa", "price": "much", "opened": "n/a"}
+    assert [*silent(fields, COLUMNS)] == [("product", "unseen"), ("price", "not understood"), ("opened", "missing")]
+    assert [*silent({"product": " PHONE ", "price": "1", "opened": "2024-05-31"}, COLUMNS)] == []

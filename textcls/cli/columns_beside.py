@@ -1,13 +1,13 @@
 """The option `--column` of commands that read labelled rows: which columns beside the text are meant."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from textcls.cli.reading import Reading
 from textcls.data import BadRows, TargetOptions, open_tables, open_targets
-from textcls.data.column_kinds import parse
+from textcls.data.column_kinds import EVERY_COLUMN, wanted_kinds
 from textcls.data.memory import Readable
 from textcls.data.source import STANDARD
 from textcls.data.targets import columns_of_labels
@@ -15,8 +15,6 @@ from textcls.errors import InputError
 from textcls.model.columns import Kind
 
 F = TypeVar("F", bound=Callable[..., Any])
-# Asks for all columns that are not taken yet.
-EVERY_COLUMN: Final = "*"
 
 
 def column_option(does: str) -> Callable[[F], F]:
@@ -46,9 +44,9 @@ def named_columns(
 
     Raises:
         InputError: the file cannot be read, or * is asked of standard input, which cannot be read twice.
-        ConfigError: a column has no name.
+        ConfigError: a column has no name, or two kinds.
     """
-    named = dict(parse(one) for one in given if one != EVERY_COLUMN)
+    named = wanted_kinds([one for one in given if one != EVERY_COLUMN])
     if EVERY_COLUMN not in given:
         return named
     if STANDARD in data:

@@ -191,16 +191,25 @@ def _check_together(groups: Path | None, rows: Path | None, *, with_change: bool
 
 def _row(text: str, given: Sequence[str], info: ModelInfo) -> str:
     """Return the row of a text, with what stands in columns beside it: `product=phone`."""
-    fields = dict(_named(one) for one in given)
     names = [column.name for column in info.columns]
     left_out = [gain["name"] for gain in info.training.get("columns", [])]
+    fields: dict[str, str] = {}
+    for one in given:
+        name, value = _named(one, (*names, *left_out))
+        if name in fields:
+            raise ConfigError(f"--column {name} is given twice; a row has one value of it.")
+        fields[name] = value
     if strange := next((name for name in fields if name not in (*names, *left_out)), None):
         reads = f"it reads {and_(names)}" if names else "it reads the text alone"
         raise ConfigError(f"The model reads no column {strange!r} beside the text; {reads}.")
     return pack(cells_of(fields, info.columns), text) if info.columns else text
 
 
-def _named(given: str) -> tuple[str, str]:
+def _named(given: str, names: Sequence[str]) -> tuple[str, str]:
+    """Return the column and the value of `product=phone`; the name of a known column may hold the sign itself."""
+    known = max((name for name in names if given.startswith(f"{name}=")), key=len, default=None)
+    if known is not None:
+        return known, given[len(known) + 1 :]
     name, equals, value = given.partition("=")
     if not equals:
         raise ConfigError(f"--column {given!r} has no value; write NAME=VALUE, such as product=phone.")

@@ -182,6 +182,7 @@ class Reading:
         with open_table(path, self.options, self.bad) as table:
             usual = Usual.of(training)
             chosen = table.choose(text_columns or usual.text_columns, "text", guess=not text_columns)
+            table.note_lacking(usual.beside)
             self.say(table.notes)
             yield table, chosen, texts_of(table, chosen, usual.beside)
 

@@ -27,6 +27,7 @@ from textcls.display.report_files import BESIDE, FORMATS, report_file
 from textcls.display.terminal.console import show
 from textcls.display.terminal.report import report_summary
 from textcls.display.text import plural
+from textcls.display.token_table import MISSING
 from textcls.errors import ConfigError
 from textcls.evaluation import metrics
 from textcls.evaluation.reporting import report as reporting
@@ -34,6 +35,7 @@ from textcls.evaluation.reporting import tracking
 from textcls.evaluation.reporting.abstention import USUAL_COSTS, Costs
 from textcls.evaluation.reporting.model_report import ModelReport
 from textcls.model.classifier import Classifier
+from textcls.model.columns import category
 
 _BY_NAME: Final = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
 
@@ -142,8 +144,8 @@ def report_on(
         ConfigError: there are costs, and the model may give several labels; or labels are asked for as it has none.
         InputError: the files cannot be read, or there is nothing to report on.
     """
-    beside = [column.name for column in classifier.info.columns if column.kind == "category"]
-    values: dict[str, list[object]] = {name: [] for name in dict.fromkeys((*by, *beside))}
+    beside = {column.name for column in classifier.info.columns if column.kind == "category"}
+    values: dict[str, list[object]] = {name: [] for name in (*by, *beside.difference(by))}
     if classifier.info.several:
         reporting.require_no_costs(costs)
         opened: Any = reading.label_sets(data, *columns, targets, classifier.info, more=by)
@@ -156,7 +158,9 @@ def report_on(
         def read() -> Iterator[tuple[str, Any]]:
             for row in rows:
                 for name, column in values.items():
-                    column.append(row.row.fields.get(name))
+                    value = row.row.fields.get(name)
+                    # Spellings that are one category to the model are one here.
+                    column.append((category(value) or MISSING) if name in beside else value)
                 yield row.text, row.label
 
         found: ModelReport = reporting.report(classifier, read(), columns=values, costs=costs)

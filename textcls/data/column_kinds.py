@@ -31,6 +31,9 @@ TELLS: Final = 0.6
 # Values that a model file tells of each category, the most frequent first.
 TOLD_VALUES: Final = 1000
 
+# Asks for all columns that are not taken yet.
+EVERY_COLUMN: Final = "*"
+
 
 def parse(given: str) -> tuple[str, Kind | None]:
     """Return the name of a column, and its kind if it is said: `price:number`.
@@ -45,6 +48,24 @@ def parse(given: str) -> tuple[str, Kind | None]:
     if not given:
         raise ConfigError("A column beside the text needs a name, such as price or price:number.")
     return given, None
+
+
+def wanted_kinds(given: Sequence[str]) -> dict[str, Kind | None]:
+    """Return the columns that are asked for, with the kinds of those of which they are said.
+
+    Raises:
+        ConfigError: this is no list of names; one has no name, or two kinds.
+    """
+    if isinstance(given, str) or not all(isinstance(one, str) for one in given):
+        raise ConfigError("columns must be a list of names, such as ['product', 'price:number'].")
+    found: dict[str, Kind | None] = {}
+    for name, kind in map(parse, given):
+        if name == EVERY_COLUMN:
+            raise ConfigError("'*' stands for all other columns of a file on the command line; here, name the columns.")
+        if found.get(name, kind) != kind:
+            raise ConfigError(f"The column {name!r} is asked for as two kinds; name one.")
+        found[name] = kind
+    return found
 
 
 def columns_of(

@@ -174,6 +174,7 @@ def open_labelled(
     """
     with open_tables(paths, options, bad) as table:
         texts = _text_columns(table, text_columns, usual)
+        table.note_lacking(usual.beside)
         label = _label_column(table, label_column, usual, texts)
         _require(table, more)
         yield LabelledTable(
@@ -209,6 +210,7 @@ def open_targets(
     """
     with open_tables(paths, options, bad) as table:
         texts = _text_columns(table, text_columns, usual)
+        table.note_lacking(usual.beside)
         _require(table, [*more, *([targets.weight_column] if targets.weight_column is not None else [])])
         items = texts_of(table, texts, usual.beside)
         if label_column is None:

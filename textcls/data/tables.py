@@ -65,6 +65,16 @@ class Table:
             choose(part.file, part.columns, found, kind, guess=False)
         return found
 
+    def note_lacking(self, beside: Sequence[Column]) -> None:
+        """Note which columns beside the text a file lacks; in JSON lines each row has its own."""
+        for part in self.parts:
+            lacking = [column.name for column in beside if column.name not in part.columns]
+            if lacking and self.format != "jsonl":
+                self.notes.append(
+                    f"{part.file} has no column {text_columns.and_(lacking)}, which the model reads beside the text: "
+                    "missing in each row."
+                )
+
     def require_same_columns(self) -> None:
         """Raise InputError unless all files have the same columns, in whatever order."""
         first, *others = self.parts

@@ -13,8 +13,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 from functools import lru_cache
-from numbers import Number
+from numbers import Real
 from typing import Any, Final, Literal, get_args
 
 from textcls.errors import InputError
@@ -32,6 +33,8 @@ DATE_PARTS: Final = ("month", "weekday", "hour")
 MOST_COLUMNS: Final = 200
 # What a longer category is cut to.
 CATEGORY_CHARACTERS: Final = 200
+# How tables say that there is no number, or no date.
+_NOTHING: Final = ("", "nan", "null", "none", "na", "n/a")
 _EPOCH: Final = datetime(1970, 1, 1)
 _WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _IN_THOUSANDS: Final = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
@@ -120,8 +123,8 @@ def category(value: object) -> str:
     Raises:
         ValueError: it is a list or an object.
     """
-    _refuse_several(value)
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    value = _plain(value)
+    if value is None:
         return ""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
@@ -138,30 +141,44 @@ def number(value: object) -> float | None:
     Raises:
         ValueError: it is a list or an object.
     """
-    _refuse_several(value)
-    if isinstance(value, str):
-        written = value.strip(_AROUND_NUMBERS)
+    written = _plain(value)
+    if isinstance(written, str):
+        written = written.strip(_AROUND_NUMBERS)
         if _IN_THOUSANDS.fullmatch(written):
             written = written.replace(",", "")
         elif _IN_THOUSANDS_BY_POINTS.fullmatch(written) or _WITH_DECIMAL_COMMA.fullmatch(written):
             written = written.replace(".", "").replace(",", ".")
         elif "_" in written:
             return None
-    elif isinstance(value, Number) or hasattr(value, "__float__"):
-        written = str(float(value))
-    else:
+    elif not isinstance(written, Real | Decimal):
         return None
     try:
         found = float(written)
-    except ValueError:
+    except (ValueError, OverflowError):  # It is no number, or one beyond all that are.
         return None
     return found if abs(found) < 1e30 else None
 
 
-def _refuse_several(value: object) -> None:
-    if isinstance(value, list | tuple | set | dict):
+def _plain(value: object) -> object:
+    """Return a value as a string, a number or a date; None for what is missing, as NaN and NaT are.
+
+    Dates and decimals of NumPy and Arrow are strings then.
+
+    Raises:
+        ValueError: it is a list or an object.
+    """
+    if value is None or isinstance(value, str):
+        return value
+    if hasattr(value, "__len__") and not isinstance(value, bytes):
         what = "an object" if isinstance(value, dict) else "a list"
         raise ValueError(f"holds {what}; write a string, a number or a date")
+    try:
+        missing = bool(value != value)
+    except TypeError:  # The missing value of pandas is neither.
+        missing = True
+    if missing:
+        return None
+    return value if isinstance(value, Real | Decimal | date) else str(value)
 
 
 def decimal(value: float) -> str:
@@ -179,7 +196,7 @@ def moment(value: object, date_format: str | None = None) -> datetime | None:
     Raises:
         ValueError: it is a list or an object.
     """
-    _refuse_several(value)
+    value = _plain(value)
     if isinstance(value, datetime):
         return value.replace(tzinfo=None)
     if isinstance(value, date):
@@ -230,7 +247,7 @@ def silent(fields: Mapping[str, Any], columns: Sequence[Column]) -> Iterator[tup
         value = fields.get(column.name)
         cells = column.cells(value)
         if not any(cells):
-            yield column.name, "not understood" if category(value) else "missing"
+            yield column.name, "missing" if category(value) in _NOTHING else "not understood"
         elif column.kind == "category" and cells[0] not in _known(column.values):
             yield column.name, "unseen"
 
@@ -291,6 +308,11 @@ def names_of_cells(columns: Sequence[Column]) -> list[str]:
     return numbers + [name for names in parts for name in names]
 
 
+def named_cell(name: str, value: str) -> str:
+    """Return what a cell is called among words: `product = lamp`, or `product is missing`."""
+    return f"{name} = {value}" if value else f"{name} is missing"
+
+
 def told(columns: Sequence[Column], cells: Sequence[str]) -> list[str]:
     """Return the cells of a row as a person reads them: days since 1970 as dates."""
     dates = [column.kind == "date" for column in columns if column.numbers]
@@ -317,7 +339,10 @@ def require_columns(columns: Sequence[Column], others: Sequence[str]) -> None:
     seen = set(others)
     for column in columns:
         if column.name in seen:
-            raise InputError(f"The column {column.name!r} is named twice; it can be read in one way alone.")
+            raise InputError(
+                f"The column {column.name!r} is that of text, label or weight, or named twice; it can be read in one "
+                "way alone."
+            )
         if unpaired_surrogate(column.name):
             raise InputError(f"The column {column.name!r} has no UTF-8 form; rename it.")
         seen.add(column.name)

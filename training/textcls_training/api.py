@@ -5,8 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from textcls.data.column_kinds import cells_of_rows, columns_of
-from textcls.data.column_kinds import parse as parse_column
+from textcls.data.column_kinds import cells_of_rows, columns_of, wanted_kinds
 from textcls.display.terminal.console import notebook_console
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation.data_quality.label_audit import LabelAudit
@@ -46,7 +45,7 @@ def train(
     """Train on `texts` and their `labels`: what `textcls.train` says, whose errors it raises."""
     config = from_options(options)
     texts = texts if isinstance(texts, str) else list(texts)  # They are read twice.
-    wanted = dict(map(parse_column, columns))
+    wanted = wanted_kinds(columns)
     read = text_columns_of(texts, list(wanted))
     given = labelled_texts(joined(texts, read, "Texts"), labels, "texts")
     if read is not None:

@@ -25,7 +25,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted
 
 from textcls._util.atomic_write import atomic_write
-from textcls.data.column_kinds import parse
+from textcls.data.column_kinds import wanted_kinds
 from textcls.errors import ConfigError, InputError
 from textcls.model.classifier import Classifier
 from textcls_training.api import checked_weights, joined, text_columns_of, unlabelled_texts, with_columns
@@ -94,7 +94,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         targets = _targets(y, len(rows))
         try:
             config = self._config()
-            wanted = dict(map(parse, self.columns or ()))
+            wanted = wanted_kinds(self.columns or ())
             read = text_columns_of(rows, list(wanted))
             texts = joined(rows, read, "X")
             given = replace(targets.of(texts), weights=_weights(sample_weight, len(texts)))

@@ -15,6 +15,7 @@ from textcls.explain.shortcuts.audit import ShortcutAuditor
 from textcls.model import tokenizer
 from textcls.model.artifact import ModelInfo
 from textcls.model.classifier import Classifier
+from textcls.model.columns import named_cell
 from textcls.model.explanation import Explanation, added_by_parts
 from textcls.model.labels import label_number
 from textcls.model.sequences import pairs_with_labels_if_known, require_top
@@ -100,7 +101,7 @@ def named_parts(explanation: Explanation, curves: Collection[str]) -> tuple[list
     """
     text = tokenizer.lower(tokenizer.clean(explanation.text))
     names = [text[start:end] for start, end in explanation.spans]
-    names += [c.name if c.name in curves else f"{c.name} = {c.value or '(missing)'}" for c in explanation.cells]
+    names += [c.name if c.name in curves else named_cell(c.name, c.value) for c in explanation.cells]
     return names, [*explanation.spans, *[(0, 0)] * len(explanation.cells)]
 
 

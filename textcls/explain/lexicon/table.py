@@ -20,6 +20,7 @@ from textcls.explain.columns import ColumnEffect, column_effects
 from textcls.explain.lexicon.terms import COLUMN, HEAD, KINDS, MOST_TERMS, Kind, Terms, counted
 from textcls.explain.lexicon.weights import weights
 from textcls.model.classifier import Classifier
+from textcls.model.columns import named_cell
 from textcls.model.labels import label_number
 
 Float32 = NDArray[np.float32]
@@ -106,7 +107,7 @@ class Lexicon:
         yield from zip(self.kinds, self.terms, self.counts, np.stack(values, 1), strict=True)
         for effect in self.columns:
             for value, added_C in zip(effect.values, effect.added, strict=True):
-                yield COLUMN, f"{effect.name} = {value or '(missing)'}", 0, added_C[None]
+                yield COLUMN, named_cell(effect.name, value), 0, added_C[None]
 
     def with_range(self, others: Iterable[Classifier]) -> "Lexicon":
         """Return the lexicon with the range of its weights over further models of the same rows, with the same labels.

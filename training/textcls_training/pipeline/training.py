@@ -335,6 +335,8 @@ def _alone(task: Task, resolved: ResolvedConfig) -> str | None:
         return "it has learned from unlabelled texts"
     if task.given.rationales is not None:
         return "it has learned from rationales"
+    if task.given.columns:
+        return "it has read columns beside the text"
     if task.config.model is not None or task.config.optim is not None:
         return "its model was given as a whole"
     if task.keeps_fits and resolved.impl == "reference":

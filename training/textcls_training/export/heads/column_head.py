@@ -55,8 +55,7 @@ class ColumnHead:
         """Return the same in ONNX."""
         model = self.head.graph()
         graph = model.graph
-        place = next(i for i, node in enumerate(graph.node) if "logits" in node.output)
-        graph.node[place].output[0] = "text_logits"
+        place = _behind_text_logits(graph)
         g = GraphBuilder("columns")
         cells, labels = count(self.terms.columns), len(self.terms.bias_C)
         numbers = len(self.terms.curves.start_NK)
@@ -69,7 +68,7 @@ class ColumnHead:
         added_BC = g.node("ReduceSum", artifact.COLUMN_CONTRIBUTIONS, g.integers(1), keepdims=0)
         more_BC = g.node("Add", added_BC, g.constant(self.terms.bias_C, np.float32))
         g.node("Add", "text_logits", more_BC, name="logits")
-        nodes = [*graph.node[: place + 1], *g.nodes, *graph.node[place + 1 :]]
+        nodes = [*graph.node[:place], *g.nodes, *graph.node[place:]]
         del graph.node[:]
         graph.node.extend(nodes)
         graph.initializer.extend(g.constants)
@@ -77,6 +76,24 @@ class ColumnHead:
         shape: list[str | int] = ["batch", cells, labels]
         graph.output.append(helper.make_tensor_value_info(artifact.COLUMN_CONTRIBUTIONS, TensorProto.FLOAT, shape))
         return model
+
+
+def _behind_text_logits(graph: onnx.GraphProto) -> int:
+    """Call what the head has as `logits` `text_logits`, and have all that reads them read `logits`; return the number
+    of the first node behind it.
+    """
+    place = next(i for i, node in enumerate(graph.node) if "logits" in node.output)
+    own = "logits"
+    if graph.node[place].op_type == "Identity":  # As in graphs that PyTorch writes: the output is a copy.
+        own = graph.node[place].input[0]
+        del graph.node[place]
+        place = next(i for i, node in enumerate(graph.node) if own in node.output)
+    for node in graph.node:
+        for i, name in enumerate(node.input):
+            if name == own:
+                node.input[i] = "logits"
+    graph.node[place].output[list(graph.node[place].output).index(own)] = "text_logits"
+    return place + 1
 
 
 def _some(g: GraphBuilder, first: int, behind: int) -> str:
