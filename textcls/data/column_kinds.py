@@ -155,7 +155,11 @@ def described(column: Column) -> str:
     """Return what a column is read as, in words."""
     if column.kind == "category":
         more = "+" if len(column.values) >= TOLD_VALUES else ""
-        values = f"{len(column.values):,}{more} values" if column.values else "no value twice"
+        values = (
+            f"{len(column.values):,}{more} value{'s' * (len(column.values) != 1)}"
+            if column.values
+            else "no value twice"
+        )
         return f"{column.name} (category, {values})"
     form = "" if column.date_format is None else f" written as {datetime(2024, 12, 31).strftime(column.date_format)}"
     return f"{column.name} ({column.kind}{form})"
@@ -212,4 +216,7 @@ def _date_format(values: Sequence[Any]) -> str | None:
 
 
 def _dates(values: Sequence[Any], date_format: str | None) -> int:
-    return sum(moment(value, date_format) is not None for value in values)
+    # Many rows have few different values, and most of these are read alike at a glance.
+    written = Counter(value for value in values if isinstance(value, str))
+    others = sum(moment(value) is not None for value in values if not isinstance(value, str))
+    return others + sum(rows for value, rows in written.items() if moment(value, date_format) is not None)

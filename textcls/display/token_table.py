@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from textcls.display.text import named, one_line
+from textcls.display.text import named
 from textcls.model.explanation import Attribution, Explanation
 from textcls.model.sub_token_attribution import SubTokenAttribution
 
@@ -99,7 +99,10 @@ def token_table(explanation: Explanation, attribution: Attribution, tokens: Sequ
         others=int(rest.sum()),
         rest=[float(values[rest].sum()), *added[rest].sum(0).tolist()],
         cells=[
-            (f"{cell.name} = {one_line(cell.value) or MISSING}", [added, *cell.contributions[columns].tolist()])
+            (
+                f"{named(cell.name)} = {named(cell.value) if cell.value else MISSING}",
+                [added, *cell.contributions[columns].tolist()],
+            )
             for cell, (_, _, added) in zip(explanation.cells, attribution.cells, strict=True)
         ],
         bias=[attribution.bias, *explanation.bias_values[columns].tolist()],

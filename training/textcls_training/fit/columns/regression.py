@@ -19,7 +19,7 @@ from textcls_training.models.calibration import log_softmax, sigmoid
 
 ITERATIONS = 100
 # Of the slope, and of what is gained, both in the mean over the rows.
-TOLERANCE, LEAST_GAIN = 1e-5, 1e-8
+TOLERANCE, LEAST_GAIN = 1e-4, 1e-7
 # How strongly the slope is drawn to 1: as by so many rows of which nobody can be sure.
 PULL = 1.0
 
@@ -71,7 +71,10 @@ class Weights(NamedTuple):
 
     def logits(self, text_RC: Float64, features: Features) -> Float64:
         """Return the logits of rows."""
-        return np.asarray(self.slope * text_RC + self.bias_C + features @ self.weight_FC)
+        logits_RC = features @ self.weight_FC
+        logits_RC += self.bias_C
+        logits_RC += self.slope * text_RC
+        return logits_RC
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +103,17 @@ class Rows:
             return np.asarray((np.logaddexp(0, logits_RC) - self.target_RC * logits_RC).sum(1))
         return np.asarray(-(self.target_RC * log_softmax(logits_RC)).sum(1))
 
-    def probabilities(self, logits_RC: Float64) -> Float64:
-        """Return the probability of each label."""
-        return sigmoid(logits_RC) if self.several else np.exp(log_softmax(logits_RC))
+    def loss_and_errors(self, logits_RC: Float64) -> tuple[float, Float64]:
+        """Return the cross-entropy of all rows together, and its slope by the logits: the probable less the target."""
+        if self.several:
+            return float(self.losses(logits_RC).sum()), sigmoid(logits_RC) - self.target_RC
+        shifted_RC = logits_RC - logits_RC.max(1, keepdims=True)
+        power_RC = np.exp(shifted_RC)
+        sum_R1 = power_RC.sum(1, keepdims=True)
+        value = float(np.log(sum_R1).sum()) - float(np.vdot(self.target_RC, shifted_RC))
+        power_RC /= sum_R1
+        power_RC -= self.target_RC
+        return value, power_RC
 
 
 def fit(rows: Rows, penalty: float, start: Weights | None = None) -> Weights:
@@ -115,11 +126,10 @@ def fit(rows: Rows, penalty: float, start: Weights | None = None) -> Weights:
         found = _unfolded(place, labels)
         logits_RC = found.logits(rows.text_RC, rows.features)
         drawn = penalty * (found.weight_FC**2).sum() + PULL * found.log_slope**2
-        value = rows.losses(logits_RC).sum() + drawn / 2
-        error_RC = rows.probabilities(logits_RC) - rows.target_RC
+        value, error_RC = rows.loss_and_errors(logits_RC)
         slope_FC = np.concatenate([ramp_MR @ error_RC, value_VR @ error_RC]) + penalty * found.weight_FC
-        slope = float((error_RC * rows.text_RC).sum()) * found.slope + PULL * found.log_slope
-        return float(value) / number, _folded(Weights(slope, error_RC.sum(0), slope_FC)) / number
+        slope = float(np.vdot(error_RC, rows.text_RC)) * found.slope + PULL * found.log_slope
+        return (value + drawn / 2) / number, _folded(Weights(slope, error_RC.sum(0), slope_FC)) / number
 
     found = minimize(
         loss,
