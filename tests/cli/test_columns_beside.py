@@ -268,6 +268,8 @@ def test_a_report_ranks_columns_and_judges_the_rows_of_each_category(folder: Pat
     assert {one["name"] for one in report["slices"] if one["kind"] == "product"} >= {"phone", "lamp"}
     words = [term["text"] for label in report["evidence"]["labels"] for term in label["words_for"]]
     assert {"product = phone", "product = lamp"} <= set(words)
+    reasons = {word for error in report["surest_errors"] for word in error["words"]}
+    assert reasons & {"product = phone", "product = lamp"}
 
 
 def test_the_table_of_a_lexicon_ends_with_curves_and_tables_and_gives_its_words_back(

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls.evaluation.data_quality.scripts import script_of
-from textcls.explain.global_explanation.explainer import explain_globally
+from textcls.explain.global_explanation.explainer import explain_globally, named_parts
 from textcls.explain.global_explanation.summary import GlobalExplanation
-from textcls.model import tokenizer
 from textcls.model.classifier import Classifier
 from textcls.model.excerpts import Excerpt, excerpt
 from textcls.model.explanation import Explanation
@@ -73,7 +72,8 @@ class RowSummary(NamedTuple):
         tokens: how many tokens were read.
         unknown: how many of them the model does not know.
         script: that most letters of the text have.
-        words: those that speak most for the answer, in lower case: over the label that the row carries, if it is wrong.
+        words: those that speak most for the answer, over the label that the row carries, if it is wrong: words in lower
+            case, and columns, `product = lamp`.
         example: where the first of them stands; None without one.
     """
 
@@ -102,13 +102,14 @@ class RowSummary(NamedTuple):
 
 
 def _reasons(explanation: Explanation, against: str | None) -> tuple[tuple[str, ...], Excerpt | None]:
-    values = explanation.attribution(explanation.label, against).values
+    attribution = explanation.attribution(explanation.label, against)
+    values = np.append(attribution.values, [added for _, _, added in attribution.cells])
+    names, places = named_parts(explanation)
     order: NDArray[np.int64] = (-values).argsort(kind="stable")
     spans: dict[str, tuple[int, int]] = {}
     for t in order.tolist():
         if values[t] <= 0 or len(spans) == REASONS:
             break
-        start, end = explanation.spans[t]
-        spans.setdefault(tokenizer.lower(explanation.text[start:end]), (start, end))
+        spans.setdefault(names[t], places[t])
     words = tuple(spans)
     return words, excerpt(explanation.text, *spans[words[0]]) if words else None

@@ -94,8 +94,8 @@ def curves(info: ModelInfo) -> frozenset[str]:
     return frozenset(column.name for column in info.columns if column.numbers)
 
 
-def named_parts(explanation: Explanation, curves: Collection[str]) -> tuple[list[str], list[tuple[int, int]]]:
-    """Return what adds up to an answer, as it is counted: words in lower case, then cells, `product = lamp`.
+def named_parts(explanation: Explanation, curves: Collection[str] = ()) -> tuple[list[str], list[tuple[int, int]]]:
+    """Return what adds up to an answer: words in lower case, then cells, `product = lamp`, those of `curves` by name.
 
     Behind it stands where each is in the text; a cell is nowhere, at its beginning.
     """
