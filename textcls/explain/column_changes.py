@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 from textcls.model.classifier import Classifier
@@ -56,13 +57,13 @@ def column_changes(
         against: the label that is wanted; None for any other.
         margin: how far an answer is from what is wanted; below 0 it is that.
     """
-    tried = [one for _, one in zip(range(MOST_TRIED), _others(classifier, explanation), strict=False)]
+    tried = list(islice(_others(classifier, explanation), MOST_TRIED))
     cells = [one.cell for one in explanation.cells]
     rows = [pack([*cells[:place], value, *cells[place + 1 :]], explanation.text) for place, value in tried]
     surest: dict[int, tuple[float, str, Prediction]] = {}
     for (place, value), answer in zip(tried, classifier.predict(rows) if rows else [], strict=True):
-        far = margin(answer)
-        if far < min(0.0, surest[place][0] if place in surest else 0.0):
+        far, least = margin(answer), surest[place][0] if place in surest else 0.0
+        if far < least:
             surest[place] = far, value, answer
     found = []
     for place, (_, value, answer) in surest.items():
