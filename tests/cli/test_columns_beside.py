@@ -335,3 +335,22 @@ def test_python_says_what_columns_must_be(columns: Any) -> None:
     with pytest.raises(ConfigError, match=r"must be a list of names|name the columns|as two kinds"):
         textcls.train([{"text": "a", "product": "b"}] * 9, ["x", "y", "z"] * 3, "never.onnx", columns=columns)
     assert not Path("never.onnx").exists()
+
+
+def test_a_column_that_tells_the_label_is_told_where_shortcuts_are_looked_for(folder: Path, tmp_path: Path) -> None:
+    rows = [
+        (text, "Phone" if label == "refund" else "lamp", price, *rest, label)
+        for text, _, price, *rest, label in rows_of(3)
+    ]
+    write_rows(tmp_path / "told.csv", [HEADER, *rows])
+    line = "The column 'product' by itself tells the label of 100% of the rows"
+    found = json.loads(succeed("inspect", folder / "m.onnx", "--evidence", tmp_path / "told.csv", "--json"))
+    assert [said.startswith(line) for said in found["told_by"]] == [True]
+    assert line in succeed("inspect", folder / "m.onnx", "--evidence", tmp_path / "told.csv").replace("\n", " ")
+    assert line in succeed("report", folder / "m.onnx", tmp_path / "told.csv").replace("\n", " ")
+    page = tmp_path / "page.html"
+    succeed("inspect", folder / "m.onnx", "--evidence", tmp_path / "told.csv", "--html", page)
+    assert "The column &#x27;product&#x27; by itself" in page.read_text(encoding="utf-8")
+    write_rows(tmp_path / "text.csv", [HEADER, *[(row[0], "", "", *row[3:]) for row in rows]])
+    found = json.loads(succeed("inspect", folder / "m.onnx", "--evidence", tmp_path / "text.csv", "--json"))
+    assert "told_by" not in found

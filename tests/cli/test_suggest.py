@@ -1,11 +1,13 @@
 """`textcls suggest`: the rows to label next, as a file."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from tests.command_line import fail, read_rows, succeed, write_rows
+from textcls.labelling.suggest import at_random
 
 TEXTS = ["my card was charged twice", "where is my parcel", "Where is my parcel?", "refund my card", "a new lamp"]
 
@@ -73,3 +75,24 @@ def test_a_table_that_cannot_be_written_is_refused_before_the_work(tmp_path: Pat
     missing = tmp_path / "none.csv"
     for command in (("suggest", missing, "-o"), ("check", missing, "--labels", "--suspects")):
         assert said in fail(2, *command, tmp_path / name, "--escape-formulas")
+
+
+def test_rows_at_random_are_any_copies_included_and_fewer_are_the_first_of_more(
+    model_path: Path, texts: Path, tmp_path: Path
+) -> None:
+    drawn = [
+        [row["row"] for row in json.loads(succeed("suggest", texts, "--at-random", "-n", str(count), "--json"))["rows"]]
+        for count in (1, 3, 5, 50)
+    ]
+    assert sorted(drawn[-1]) == [1, 2, 3, 4, 5]
+    assert all(few == drawn[-1][: len(few)] for few in drawn)
+    output = tmp_path / "sample.csv"
+    assert "textcls evaluate tells how good" in succeed("suggest", model_path, texts, "--at-random", "-o", output)
+    assert [*read_rows(output)[0]] == ["id", "text"]
+    assert "give one of them" in fail(2, "suggest", texts, "--at-random", "--labelled", texts)
+
+
+def test_rows_at_random_come_from_all_over_a_file() -> None:
+    tenths = Counter(one.row // 2_000 for one in at_random(["x"] * 20_000, 10_000))
+    # Their standard deviation is 21.
+    assert all(900 < tenths[tenth] < 1_100 for tenth in range(10))

@@ -41,6 +41,7 @@ from textcls.evaluation.data_quality import mending
 from textcls.evaluation.data_quality.label_audit import COLUMNS, LabelAudit
 from textcls.evaluation.data_quality.mending import Mended
 from textcls.evaluation.data_quality.report import check as check_rows
+from textcls.explain import telling_columns
 from textcls.jobs import engine
 from textcls.jobs.engines import EngineName
 from textcls.model.columns import Kind
@@ -174,7 +175,8 @@ def _columns_beside(
     values = {name: [row.row.fields.get(name) for row in rows] for name in wanted}
     columns = columns_of(wanted, values, others)
     labels = [row.label for row in rows if isinstance(row.label, str)]
-    telling = column_kinds.telling(columns, cells_of_rows(columns, values), labels) if len(labels) == len(rows) else {}
+    cells = cells_of_rows(columns, values)
+    telling = telling_columns.telling(columns, cells, labels) if len(labels) == len(rows) else {}
     return [
         {
             "name": column.name,

@@ -15,7 +15,7 @@ from textcls.display.terminal.console import show
 from textcls.display.terminal.suggestions import suggestions_report
 from textcls.display.text import plural
 from textcls.errors import ConfigError, InputError
-from textcls.labelling.suggest import Suggestion, suggest
+from textcls.labelling.suggest import Suggestion, at_random, suggest
 from textcls.model.classifier import Classifier
 
 DEFAULT_NUMBER: Final = 50
@@ -42,6 +42,12 @@ _MODEL_ENDINGS: Final = (".onnx",)
     metavar="FILE",
     help="Rows that are labelled already; near copies of their texts are left out; may be repeated.",
 )
+@click.option(
+    "--at-random",
+    "random_rows",
+    is_flag=True,
+    help="Draw rows at random instead, each as likely as any other: their labels tell how good answers to all are.",
+)
 @escape_formulas_option
 @text_column_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -51,6 +57,7 @@ def suggest_command(
     number: int,
     output: Path | None,
     labelled: tuple[Path, ...],
+    random_rows: bool,
     escape_formulas: bool,
     text_columns: tuple[str, ...],
     as_json: bool,
@@ -63,6 +70,8 @@ def suggest_command(
     out.
     """
     model, texts_path = _model_and_texts(files)
+    if random_rows and labelled:
+        raise ConfigError("--at-random draws from all rows, and --labelled leaves some out; give one of them.")
     table = None
     if output is not None:
         check_not_an_input(output, [*files, *labelled])
@@ -75,7 +84,8 @@ def suggest_command(
             known += [text for text, _ in others]
     with reading.texts(texts_path, text_columns, training) as found_rows:
         rows = list(found_rows)
-    found = suggest([text for text, _ in rows], number, classifier, known)
+    texts = [text for text, _ in rows]
+    found = at_random(texts, number) if random_rows else suggest(texts, number, classifier, known)
     reading.say_skipped()
     if not found:
         why = "all its texts are labelled already; add others" if rows else "it has no rows"
@@ -85,7 +95,9 @@ def suggest_command(
     if as_json:
         click.echo(json_line({"rows": [one.as_json() for one in found]}))
     elif table is not None:
-        click.echo(f"{plural(len(found), 'row')} of {len(rows):,} -> {table.path}. Next: label them, and train.")
+        tells = "label them, and textcls evaluate tells how good answers to all of them are"
+        after = tells if random_rows else "label them, and train"
+        click.echo(f"{plural(len(found), 'row')} of {len(rows):,} -> {table.path}. Next: {after}.")
     else:
         show(suggestions_report(found, [rows[one.row][1].where for one in found]))
 

@@ -1,6 +1,5 @@
 """How columns beside the text are read: as categories, numbers or dates; what nobody said is found out."""
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -15,9 +14,7 @@ from textcls.model.columns import (
     Kind,
     category,
     cells_of,
-    columns_of_cells,
     moment,
-    names_of_cells,
     number,
     require_columns,
 )
@@ -26,8 +23,6 @@ from textcls.model.columns import (
 MOSTLY: Final = 0.8
 # Fewer distinct numbers than this are categories, unless it is said that they are numbers.
 LEAST_NUMBERS: Final = 10
-# A column tells the label if so much of what the most frequent label gets wrong is right by it.
-TELLS: Final = 0.6
 # Values that a model file tells of each category, the most frequent first.
 TOLD_VALUES: Final = 1000
 
@@ -100,50 +95,6 @@ def cells_of_rows(columns: Sequence[Column], values: Mapping[str, Sequence[Any]]
         except ValueError as error:
             raise InputError(f"Row {i + 1}: {error}.") from error
     return found
-
-
-def telling(columns: Sequence[Column], cells: Sequence[Sequence[str]], labels: Sequence[str]) -> dict[str, list[str]]:
-    """Return the columns of which a cell tells the label of a row nearly by itself, with a sentence a cell.
-
-    A row is answered with the most frequent label of the other rows with the same value, numbers by eighths of them.
-    """
-    counts = Counter(labels)
-    most = max(counts.values()) / len(labels)
-    found: dict[str, list[str]] = {}
-    cell_names = zip(columns_of_cells(columns), names_of_cells(columns), strict=True)
-    for (column, name), values in zip(cell_names, zip(*cells, strict=True), strict=True):
-        right = _right_without_itself(_eighths(values), labels) / len(labels)
-        if most < 1 and (right - most) / (1 - most) >= TELLS:
-            found.setdefault(column, []).append(
-                f"The column {name!r} by itself tells the label of {right:.0%} of the rows; the most frequent label is "
-                f"right in {most:.0%}. Will new rows have it before their label is known?"
-            )
-    return found
-
-
-def _right_without_itself(values: Sequence[str], labels: Sequence[str]) -> int:
-    """Count the rows whose label is the most frequent one of the other rows with their value."""
-    counts: dict[str, Counter[str]] = {}
-    for value, label in zip(values, labels, strict=True):
-        counts.setdefault(value, Counter())[label] += 1
-    right = 0
-    for of_value in counts.values():
-        for label, times in of_value.items():
-            others = max((other for name, other in of_value.items() if name != label), default=0)
-            right += times if times - 1 > others else 0
-    return right
-
-
-def _eighths(values: Sequence[str]) -> Sequence[str]:
-    """Return numbers by which eighth of them they are in, other values as they are."""
-    try:
-        numbers = sorted({float(value) for value in values if value})
-    except ValueError:
-        return values
-    if len(numbers) <= LEAST_NUMBERS:
-        return values
-    bounds = [numbers[len(numbers) * i // 8] for i in range(1, 8)]
-    return [str(bisect_right(bounds, float(value))) if value else "" for value in values]
 
 
 def missing(column: Column, values: Sequence[Any]) -> int:

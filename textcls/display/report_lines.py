@@ -329,6 +329,10 @@ def no_weak_line(found: ModelReport) -> str:
 
 
 def _shortcuts(found: ModelReport) -> str:
+    return " ".join([*found.evidence.told_by, _shortcut(found)])
+
+
+def _shortcut(found: ModelReport) -> str:
     audit = found.evidence.audit
     if audit is None or not audit.could_find:
         return shortcut_lines(audit)[0]

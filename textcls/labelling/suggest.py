@@ -14,6 +14,7 @@ from textcls.model.prediction import Prediction
 
 # Of more texts so many are looked at, evenly from the first to the last.
 MOST_CANDIDATES: Final = 20_000
+SEED: Final = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,15 @@ def probabilities(predictions: Sequence[Prediction]) -> Float64:
     if not predictions:
         return np.zeros((0, 0))
     return np.stack([prediction.probabilities for prediction in predictions]).astype(np.float64)
+
+
+def at_random(texts: Sequence[str], count: int) -> list[Suggestion]:
+    """Return texts drawn at random, each as likely as any other, whose labels tell how good answers to all of them are.
+
+    The same texts are drawn each time, and of fewer the first of these.
+    """
+    order = np.random.default_rng(SEED).permutation(len(texts))[:count]
+    return [Suggestion(row, texts[row]) for row in order.tolist()]
 
 
 def suggest(

@@ -26,6 +26,7 @@ OPEN: Final = 8
 def global_explanation_fragment(title: str, report: GlobalExplanation) -> str:
     """Return what a model goes by: shortcuts, then what speaks for and against each label."""
     parts = [f"<h2>{shown(title)}</h2>", f"<p>{shown(summary_line(report))}</p>"]
+    parts += [f'<p class="remark">{shown(line)}</p>' for line in report.told_by]
     parts.append(_shortcuts(report.audit))
     parts.append(_deciding(report))
     for number, label in enumerate(labels_shown(report)):

@@ -36,6 +36,8 @@ def global_explanation_report(found: GlobalExplanation, width: int, *, compact: 
     yield Text(summary_line(found))
     yield Text()
     audit = found.audit
+    for line in found.told_by:
+        yield Text(line)
     if audit is not None and audit.shortcuts:
         yield Text(SHORTCUTS, style="bold")
         yield _shortcut_table(audit.shortcuts, width)

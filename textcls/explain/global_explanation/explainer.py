@@ -12,6 +12,7 @@ from textcls.explain.global_explanation.decisions import Decisions
 from textcls.explain.global_explanation.summary import DecidingWord, GlobalExplanation, LabelExplanation
 from textcls.explain.global_explanation.sums import KEYS, Sums
 from textcls.explain.shortcuts.audit import ShortcutAuditor
+from textcls.explain.telling_columns import TellingColumns
 from textcls.model import tokenizer
 from textcls.model.artifact import ModelInfo
 from textcls.model.classifier import Classifier
@@ -56,7 +57,7 @@ def explain_globally(
     """
     require_top(top)
     explainer = GlobalExplainer(classifier.labels, cuts=assigned_from(classifier.info), curves=curves(classifier.info))
-    auditor = ShortcutAuditor(classifier)
+    auditor, telling = ShortcutAuditor(classifier), TellingColumns(classifier.info.columns)
     for name in labels or ():
         label_number(classifier.labels, name)  # Refused before the rows are read.
     remaining = pairs_with_labels_if_known(rows)
@@ -68,7 +69,10 @@ def explain_globally(
             if each is not None:
                 each(explanation)
             auditor.add(explanation.text, carried, answers)
-    return replace(explainer.summary(top, deciding_share, labels), audit=auditor.audit())
+            if isinstance(label, str):
+                telling.add([cell.cell for cell in explanation.cells], label)
+    found = explainer.summary(top, deciding_share, labels)
+    return replace(found, audit=auditor.audit(), told_by=telling.sentences())
 
 
 def assigned_from(info: ModelInfo) -> NDArray[np.float64] | None:

@@ -83,6 +83,7 @@ class GlobalExplanation:
         mirrored: whether these are the model's only two, so that what speaks for one speaks against the other.
         several: whether a text may have several labels: then each is answered, and explained, by itself.
         audit: the shortcuts found, and what could have been; None where none were looked for.
+        told_by: of columns beside the text that tell the label by themselves, a sentence each.
     """
 
     texts: int
@@ -96,7 +97,9 @@ class GlobalExplanation:
     mirrored: bool
     several: bool = False
     audit: ShortcutAudit | None = None
+    told_by: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the explanation as plain data."""
-        return {name: value for name, value in asdict(self).items() if self.several or name != "several"}
+        silent = [name for name in ("several", "told_by") if not getattr(self, name)]
+        return {name: value for name, value in asdict(self).items() if name not in silent}

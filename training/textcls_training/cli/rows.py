@@ -19,6 +19,7 @@ from textcls.data.memory import Readable
 from textcls.data.renaming import Renaming
 from textcls.data.text_store import TextStore
 from textcls.errors import InputError
+from textcls.explain import telling_columns
 from textcls.model.columns import Column, Kind
 from textcls_training.data.labelled_texts import Rows
 from textcls_training.data.rationales import parse
@@ -64,7 +65,7 @@ def columns_beside(wanted: Mapping[str, Kind | None], rows: Rows, reading: Readi
     if columns:
         reading.say([f"Columns beside the text: {', '.join(map(column_kinds.described, columns))}."])
         if isinstance(rows, Labelled):
-            telling = column_kinds.telling(columns, column_kinds.cells_of_rows(columns, rows.more), rows.labels)
+            telling = telling_columns.telling(columns, column_kinds.cells_of_rows(columns, rows.more), rows.labels)
             reading.say([said for sentences in telling.values() for said in sentences])
     return columns
 
