@@ -35,8 +35,12 @@ QUICK = tuple(
 )  # fmt: skip
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of these places."""
+    """Mark the tests of these places, and put those in a browser last: its driver keeps an event loop running in the
+    process, beside which no other can be started.
+    """
+    items.sort(key=lambda item: item.path.is_relative_to(ROOT / "tests" / "web"))
     for item in items:
         inside = item.path.relative_to(ROOT / "tests").as_posix()
         if inside.startswith(SLOW) and not inside.startswith(QUICK):

@@ -2,6 +2,7 @@
 
 from datetime import date, datetime
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -180,3 +181,9 @@ def test_why_a_value_says_nothing_is_told() -> None:
     fields = {"product": "Sofa", "price": "much", "opened": "n/a"}
     assert [*silent(fields, COLUMNS)] == [("product", "unseen"), ("price", "not understood"), ("opened", "missing")]
     assert [*silent({"product": " PHONE ", "price": "1", "opened": "2024-05-31"}, COLUMNS)] == []
+
+
+def test_a_whole_number_is_one_category_whatever_its_type() -> None:
+    written = (3, 3.0, "3", np.float32(3), np.int64(3), Fraction(3))
+    assert {category(value) for value in written} == {"3"}
+    assert category(True) == "true"

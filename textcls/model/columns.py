@@ -126,8 +126,8 @@ def category(value: object) -> str:
     value = _plain(value)
     if value is None:
         return ""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
+    if isinstance(value, Real) and not isinstance(value, int) and float(value).is_integer():
+        value = int(float(value))
     # Separators of cells are spaces for `split`.
     found = " ".join(str(value).casefold().split())[:CATEGORY_CHARACTERS]
     return "" if unpaired_surrogate(found) else found

@@ -357,7 +357,7 @@ class Explanation:
         return Attribution(name, against, values.astype(np.float32), bias, total, contrast, self.sizes, cells=cells)
 
     def evidence_of_all(self) -> Float64:
-        """Return what `added_by_parts` for each label [tokens + cells, labels]: `evidence` of all labels at once."""
+        """Return the evidence of tokens, then of cells, for all labels at once [tokens + cells, labels]."""
         added = added_by_parts(self)
         return added if self.several else evidence_of_all(self.probability_values, added)
 

@@ -5,12 +5,16 @@ Shapes: V vectors, N words.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from textcls_training.data.arrays import Float32, Int32, Int64
 from textcls_training.data.corpus import Corpus
 from textcls_training.vectors.word_vectors import WordVectors
+
+# What `VectorSpace.table` has made of vectors, by its scale, as long as these are there.
+_TABLES: WeakKeyDictionary[WordVectors, dict[float, Float32]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +56,16 @@ class VectorSpace:
         return found_XD
 
     def table(self, scale: float) -> Float32:
-        """Return the vectors, times `scale`, before their weights [V + 1, D]: all of one length, but row 0 is zero."""
-        row_VD = np.pad(self.vectors.row_VD, ((1, 0), (0, 0)))
-        weight_V1 = np.maximum(self.weight, np.finfo(np.float32).tiny)[:, None]
-        return np.asarray(row_VD / weight_V1 * np.float32(scale), np.float32)
+        """Return the vectors, times `scale`, before their weights [V + 1, D]: all of one length, but row 0 is zero.
+
+        All fits share it, and none may change it.
+        """
+        made = _TABLES.setdefault(self.vectors, {})
+        if scale not in made:
+            row_VD = np.pad(self.vectors.row_VD, ((1, 0), (0, 0)))
+            weight_V1 = np.maximum(self.weight, np.finfo(np.float32).tiny)[:, None]
+            made[scale] = np.asarray(row_VD / weight_V1 * np.float32(scale), np.float32)
+        return made[scale]
 
     def word_rows(self, words: Sequence[str]) -> Int32:
         """Return the row of each word [N, 1]; 0 for one without a vector."""
