@@ -98,7 +98,7 @@ def test_explain_lists_columns_under_the_tokens(folder: Path, tmp_path: Path) ->
     asked = ("explain", folder / "m.onnx", "help there", "--column", "product=Phone", "--column", "noise=3")
     shown = run(*asked).stdout
     assert "product = phone" in shown
-    assert "price = (missing)" in shown
+    assert "price is missing" in shown
     assert "bias + tokens + columns = logit" in shown
     plain = json.loads(run(*asked, "--json").stdout)
     assert [column["name"] for column in plain["columns"]] == ["price", "product"]
@@ -354,3 +354,9 @@ def test_a_column_that_tells_the_label_is_told_where_shortcuts_are_looked_for(fo
     write_rows(tmp_path / "text.csv", [HEADER, *[(row[0], "", "", *row[3:]) for row in rows]])
     found = json.loads(succeed("inspect", folder / "m.onnx", "--evidence", tmp_path / "text.csv", "--json"))
     assert "told_by" not in found
+
+
+def test_a_plot_is_all_that_is_told(folder: Path, tmp_path: Path) -> None:
+    said = fail(2, "inspect", folder / "m.onnx", "--plot", tmp_path / "columns.svg", "--json")
+    assert "--json and --plot are told one at a time; give one of them." in said
+    assert not (tmp_path / "columns.svg").exists()

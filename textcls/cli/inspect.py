@@ -174,8 +174,9 @@ def inspect(
 
 def _check_together(data: Path | None, *, words: bool) -> None:
     """Refuse options that do not go together."""
-    if len(given := _given("plot_path", "data", "words")) > 1:
-        raise ConfigError(f"{given[0]} and {given[1]} are told one at a time; give one of them.")
+    for other in ("data", "words", "as_json"):
+        if len(given := _given("plot_path", other)) > 1:
+            raise ConfigError(f"{given[0]} and {given[1]} are told one at a time; give one of them.")
     if words and (given := _given("data", "as_json")):
         raise ConfigError(f"--words and {given[0]} are told one at a time; textcls lexicon writes the whole table.")
     idle = (name for name in _OF_EVIDENCE if not (words and name in _OF_WORDS))

@@ -26,8 +26,7 @@ from textcls.display.plain_data import json_line
 from textcls.display.report_files import BESIDE, FORMATS, report_file
 from textcls.display.terminal.console import show
 from textcls.display.terminal.report import report_summary
-from textcls.display.text import plural
-from textcls.display.token_table import MISSING
+from textcls.display.text import MISSING, plural
 from textcls.errors import ConfigError
 from textcls.evaluation import metrics
 from textcls.evaluation.reporting import report as reporting
@@ -144,8 +143,8 @@ def report_on(
         ConfigError: there are costs, and the model may give several labels; or labels are asked for as it has none.
         InputError: the files cannot be read, or there is nothing to report on.
     """
-    beside = {column.name for column in classifier.info.columns if column.kind == "category"}
-    values: dict[str, list[object]] = {name: [] for name in (*by, *beside.difference(by))}
+    beside = [column.name for column in classifier.info.columns if column.kind == "category"]
+    values: dict[str, list[object]] = {name: [] for name in (*by, *beside)}
     if classifier.info.several:
         reporting.require_no_costs(costs)
         opened: Any = reading.label_sets(data, *columns, targets, classifier.info, more=by)

@@ -167,7 +167,7 @@ def _date_format(values: Sequence[Any]) -> str | None:
 
 
 def _dates(values: Sequence[Any], date_format: str | None) -> int:
-    # Many rows have few different values, and most of these are read alike at a glance.
+    # Many rows have few different values: each is read once.
     written = Counter(value for value in values if isinstance(value, str))
     others = sum(moment(value) is not None for value in values if not isinstance(value, str))
     return others + sum(rows for value, rows in written.items() if moment(value, date_format) is not None)

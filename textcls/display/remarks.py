@@ -6,8 +6,7 @@ from typing import Final
 import numpy as np
 
 from textcls.display.passages import passages
-from textcls.display.text import MOST_NAMED, listed, named, one_line, percent, plural, signed
-from textcls.display.token_table import MISSING
+from textcls.display.text import MISSING, MOST_NAMED, listed, named, one_line, percent, plural, signed
 from textcls.explain.clusters.agreement import Agreement
 from textcls.explain.clusters.survey import Cluster, ClusterSurvey
 from textcls.explain.column_changes import ColumnChange

@@ -6,6 +6,8 @@ from unicodedata import category
 
 MOST_NAMED: Final = 12
 LONGEST_NAME: Final = 60
+# How an empty cell of a table is told.
+MISSING: Final = "(missing)"
 # Of fewer labels, one of the best five is no news.
 _MANY_LABELS: Final = 20
 

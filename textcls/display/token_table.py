@@ -6,11 +6,10 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from textcls.display.text import named
+from textcls.model.columns import named_cell
 from textcls.model.explanation import Attribution, Explanation
 from textcls.model.sub_token_attribution import SubTokenAttribution
 
-# How an empty cell is told.
-MISSING: Final = "(missing)"
 _KINDS: Final = {"word": "word", "pair": "pair", "ngram": "piece"}
 
 
@@ -100,7 +99,7 @@ def token_table(explanation: Explanation, attribution: Attribution, tokens: Sequ
         rest=[float(values[rest].sum()), *added[rest].sum(0).tolist()],
         cells=[
             (
-                f"{named(cell.name)} = {named(cell.value) if cell.value else MISSING}",
+                named_cell(named(cell.name), named(cell.value) if cell.value else ""),
                 [added, *cell.contributions[columns].tolist()],
             )
             for cell, (_, _, added) in zip(explanation.cells, attribution.cells, strict=True)

@@ -11,7 +11,8 @@ from textcls.model.columns import Column, columns_of_cells, names_of_cells
 
 # A column tells the label if so much of what the most frequent label gets wrong is right by it.
 TELLS: Final = 0.6
-EIGHTHS: Final = 8
+# Groups of about as many different numbers each.
+GROUPS: Final = 8
 # Rows that are kept, the first ones.
 MOST_ROWS: Final = 50_000
 
@@ -45,7 +46,7 @@ class TellingColumns:
 def telling(columns: Sequence[Column], cells: Sequence[Sequence[str]], labels: Sequence[str]) -> dict[str, list[str]]:
     """Return the columns of which a cell tells the label of a row nearly by itself, with a sentence a cell.
 
-    A row is answered with the most frequent label of the other rows with the same value, numbers by eighths of them.
+    A row is answered with the most frequent label of the other rows with the same value; different numbers are grouped.
     """
     counts = Counter(labels)
     most = max(counts.values()) / len(labels)
@@ -80,7 +81,7 @@ def _eighths(values: Sequence[str]) -> Sequence[str]:
         numbers = sorted({float(value) for value in values if value})
     except ValueError:
         return values
-    if len(numbers) <= EIGHTHS:
+    if len(numbers) <= GROUPS:
         return values
-    bounds = [numbers[len(numbers) * i // EIGHTHS] for i in range(1, EIGHTHS)]
+    bounds = [numbers[len(numbers) * i // GROUPS] for i in range(1, GROUPS)]
     return [str(bisect_right(bounds, float(value))) if value else "" for value in values]

@@ -5,8 +5,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from textcls.display.plots.figures import NEUTRAL, name_rows, room_for, row_name, styled
-from textcls.display.text import plural
-from textcls.display.token_table import MISSING
+from textcls.display.text import MISSING, plural
 from textcls.errors import ConfigError
 from textcls.explain.columns import ColumnEffect
 

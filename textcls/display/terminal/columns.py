@@ -7,8 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from textcls.display.terminal.console import coloured
-from textcls.display.text import named, plural
-from textcls.display.token_table import MISSING
+from textcls.display.text import MISSING, named, plural
 from textcls.explain.columns import ColumnEffect
 
 SHOWN_LABELS: Final = 6

@@ -8,6 +8,7 @@ from textcls.data.rows import Format
 from textcls.data.targets import JSON
 from textcls.errors import ConfigError
 from textcls.model.classifier import Classifier
+from textcls.model.columns import named_cell
 from textcls.model.explanation import Explanation
 from textcls.model.label_paths import SURE, LabelPaths
 from textcls.model.prediction import Prediction
@@ -139,5 +140,5 @@ def _contributions(explanation: Explanation, label: str) -> list[list[Any]]:
     number = explanation.labels.index(label)
     pairs = zip(explanation.spans, explanation.contributions[:, number].tolist(), strict=True)
     tokens = [[explanation.text[start:end], round(value, 4)] for (start, end), value in pairs]
-    cells = [[f"{one.name} = {one.value}", round(float(one.contributions[number]), 4)] for one in explanation.cells]
+    cells = [[named_cell(one.name, one.value), round(float(one.contributions[number]), 4)] for one in explanation.cells]
     return tokens + cells

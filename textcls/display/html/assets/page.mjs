@@ -491,7 +491,7 @@ function table(seen, other, order) {
     rows.push(sum(`${count(rest.length)} others`, "sum", values.map((of) => rest.reduce((total, i) => total + of(i), 0))));
   }
   for (const { name: called, value, added, contributions } of seen.cells) {
-    rows.push(sum(name(`${called} = ${value || "(missing)"}`), "sum", [added, ...columns.map((label) => contributions[label])]));
+    rows.push(sum(name(value ? `${called} = ${value}` : `${called} is missing`), "sum", [added, ...columns.map((label) => contributions[label])]));
   }
   rows.push(sum("bias", "sum", [seen.bias, ...columns.map((label) => result.bias[label])]));
   rows.push(sum("= logit", "total", [seen.total, ...columns.map((label) => result.logits[label])]));
