@@ -223,28 +223,29 @@ class ChangedToken(BaseModel):
     by: str | None = Field(description="What stands in its place; null for nothing.")
 
 
-class Change(BaseModel):
+class OtherAnswer(BaseModel):
+    """What is answered after a change."""
+
+    label: str = Field(description="What is answered then.")
+    score: Score = Field(description="The probability of that.")
+    before: str = Field(description="The label before.")
+    before_score: Score = Field(description="Its probability after the change.")
+
+
+class Change(OtherAnswer):
     """A change of the text that changes the answer."""
 
     changes: list[ChangedToken]
     text: str = Field(description="The changed text, as far as it is read.")
-    label: str = Field(description="What it is answered.")
-    score: Score = Field(description="The probability of that.")
-    before: str = Field(description="The label before.")
-    before_score: Score = Field(description="Its probability after the change.")
     smallest: bool = Field(description="Whether no smaller one was found among all that were tried.")
 
 
-class ChangedColumn(BaseModel):
+class ChangedColumn(OtherAnswer):
     """Another value of a column beside the text that changes the answer."""
 
     column: str
     value: str = Field(description="What stands in it; empty where it is missing.")
     by: str = Field(description="What would change the answer; of several values the one that does it most surely.")
-    label: str = Field(description="What it is answered then.")
-    score: Score = Field(description="The probability of that.")
-    before: str = Field(description="The label before.")
-    before_score: Score = Field(description="Its probability then.")
 
 
 class CounterfactualSearch(BaseModel):
