@@ -127,14 +127,15 @@ def test_reasons_of_a_change_are_words_of_the_text_and_sums_are_those_of_both_mo
     found = textcls.compare(classifier, other, ROWS[:3])
     assert found.flips
     for flip in found.flips:
-        assert all(word in flip.text for reasons in flip.reasons for word in reasons)
-    words = changed_words(found.flips, classifier, other)
+        assert all(word in flip.text.lower() for reasons in flip.reasons for word in reasons)
+    texts = [text for text, _ in ROWS]
+    words = changed_words(found.flips, texts, classifier, other)
     assert list(words) == list(found.words)
     flip, known = found.flips[0], set(classifier.labels) & set(other.labels)
     alone = [one for one in (flip,) if {one.first, one.second} <= known]
     for model, which in ((classifier, "before"), (other, "after")):
         expected = sum(model.explain(one.text).contrast(str(one.second), str(one.first)).sum() for one in alone)
-        got = sum(getattr(word, which) for word in changed_words(alone, classifier, other))
+        got = sum(getattr(word, which) for word in changed_words(alone, texts, classifier, other))
         assert got == pytest.approx(float(expected), abs=1e-4)
 
 

@@ -117,10 +117,10 @@ def test_reasons_are_words_and_their_sums_are_those_of_both_models(
     flip = found.flips[0]
     assert flip.gained
     assert not flip.lost
-    assert all(word in flip.text for reasons in flip.reasons for word in reasons)
+    assert all(word in flip.text.lower() for reasons in flip.reasons for word in reasons)
     total = {name: i for i, name in enumerate(other.labels)}
     values = other.explain(flip.text).contributions[:, [total[label] for label in flip.gained]]
-    words = changed_words([flip], several_labels, other)
+    words = changed_words([flip], [text for text, _ in rows], several_labels, other)
     assert sum(word.after for word in words) == pytest.approx(float(values.sum()), abs=1e-4)
 
 

@@ -54,6 +54,37 @@ def test_of_several_labels_each_has_its_own_curve(tmp_path: Path) -> None:
     assert explanation_of(answer).completeness_error < 1e-3
 
 
+def test_models_are_judged_by_whole_rows(tmp_path: Path) -> None:
+    rows, labels = rows_of(1)
+    labelled = [*zip(rows, labels, strict=True)]
+    texts = [{"subject": row["subject"], "body": row["body"]} for row in rows if isinstance(row, dict)]
+    by_price = textcls.train(rows, labels, tmp_path / "price.onnx", columns=["price"], **SMALL)
+    by_text = textcls.train(texts, labels, tmp_path / "text.onnx", **SMALL)
+    right = sum(by_price.predict(row).label == label for row, label in labelled) / len(labelled)
+    assert textcls.evaluate(by_price, labelled).report.accuracy == pytest.approx(right)
+    assert textcls.report(by_price, labelled).accuracy.value == pytest.approx(right)
+    found = textcls.compare(by_text, by_price, labelled)
+    assert found.accuracy.after == pytest.approx(right)
+    assert all(flip.text.endswith("\nplease") for flip in found.flips)
+    assert any("price = " in reason for flip in found.flips for reason in flip.reasons[1])
+    assert any(word.word == "price" for word in found.words)
+    with pytest.raises(InputError, match="Row 1 has no 'body': the model reads 'subject' and 'body' of a row"):
+        textcls.evaluate(by_price, [labelled[0], ({"subject": "a", "price": 1}, "refund")])
+
+
+def test_a_report_names_the_column_behind_an_error_of_a_label(tmp_path: Path) -> None:
+    draw = random.Random(3)
+    shops = [draw.choice(["north", "south"]) for _ in range(300)]
+    rows: list[Text] = [{"body": " ".join(f"w{draw.randrange(40)}" for _ in range(6)), "shop": shop} for shop in shops]
+    labels = [[shop, *(["loud"] if i % 3 else [])] for i, shop in enumerate(shops)]
+    found = textcls.train(rows, labels, tmp_path / "m.onnx", columns=["shop"], **SMALL)
+    swapped = [["north" if label == "south" else label for label in some] for some in labels]
+    report = textcls.report(found, zip(rows, swapped, strict=True))
+    behind = {(group.label, group.word) for group in report.too_many.groups}
+    assert ("south", "shop = south") in behind
+    assert any("shop = south" in one.words for one in report.too_many.surest)
+
+
 def test_an_estimator_reads_a_table_with_its_columns() -> None:
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     rows, labels = rows_of(1)

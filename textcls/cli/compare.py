@@ -70,7 +70,7 @@ def compare(
                 texts.append(one.text)
                 given.append(one.row.fields if whole else one.text)
                 labels.append(one.label)
-    found = compared(sides, texts, labels, (sides[0].answers(given), sides[1].answers(given)))
+    found = compared(sides, given, texts, labels)
     reading.say_skipped()
     if as_json:
         click.echo(json_line(found.as_json()))

@@ -15,11 +15,11 @@ from textcls.evaluation.label_thresholds import Goal
 from textcls.evaluation.metrics import ClassificationReport
 from textcls.evaluation.selective_prediction import OperatingPoint
 from textcls.evaluation.unknown_labels import unknown_labels
-from textcls.model.classifier import Classifier
+from textcls.model.classifier import Classifier, Text
 from textcls.model.label_paths import LabelPaths
 from textcls.model.prediction import checked_threshold
 from textcls.model.rows_hash import RowsHash
-from textcls.model.sequences import pairs
+from textcls.model.sequences import Text_T, pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Evaluation:
 @overload
 def evaluate(  # type: ignore[overload-overlap]
     classifier: Classifier,
-    rows: Iterable[tuple[str, str]],
+    rows: Iterable[tuple[Text, str]],
     *,
     target_precision: float | None = None,
     target_recall: float | None = None,
@@ -71,7 +71,7 @@ def evaluate(  # type: ignore[overload-overlap]
 @overload
 def evaluate(
     classifier: Classifier,
-    rows: Iterable[tuple[str, Labels]],
+    rows: Iterable[tuple[Text, Labels]],
     *,
     target_precision: float | None = None,
     target_recall: float | None = None,
@@ -81,7 +81,7 @@ def evaluate(
 
 def evaluate(
     classifier: Classifier,
-    rows: Iterable[tuple[str, Any]],
+    rows: Iterable[tuple[Text, Any]],
     *,
     target_precision: float | None = None,
     target_recall: float | None = None,
@@ -92,8 +92,9 @@ def evaluate(
 
     Args:
         classifier: the model.
-        rows: a text and its label each, such as `zip(texts, labels)`; read once, and not kept. Where the model may give
-            several labels: a text and its labels, as a list, a set, or a mapping from labels to probabilities.
+        rows: a text, or a row as `Classifier.predict` takes it, and its label each, such as `zip(texts, labels)`; read
+            once, and not kept. Where the model may give several labels: a text and its labels, as a list, a set, or a
+            mapping from labels to probabilities.
         target_precision: choose the lowest threshold at which the answers are right in such a share; of several labels
             that of each.
         target_recall: of several labels: choose the highest threshold of each at which such a share of its rows is
@@ -122,7 +123,7 @@ def evaluate(
     if target_recall is not None:
         raise ConfigError("A target recall is for models with several labels per text; this one gives one.")
     tree = None if label_path is None else LabelPaths(classifier.labels, label_path)
-    return _evaluate_labels(classifier, with_one_label(rows), target_precision, threshold, tree)
+    return _evaluate_labels(classifier, with_one_label(classifier.read_rows(rows)), target_precision, threshold, tree)
 
 
 def is_label_set(label: object) -> bool:
@@ -130,7 +131,7 @@ def is_label_set(label: object) -> bool:
     return isinstance(label, list | tuple | set | frozenset | Mapping)
 
 
-def with_one_label(rows: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, str]]:
+def with_one_label(rows: Iterable[tuple[Text_T, Any]]) -> Iterator[tuple[Text_T, str]]:
     """Yield the rows for a model of one label per text.
 
     Raises:

@@ -13,10 +13,9 @@ from textcls.evaluation.answers import answers
 from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.evaluation.label_thresholds import EXPECTED_ROWS, Goal, counted, reaching
 from textcls.evaluation.unknown_labels import names_of, unknown_labels
-from textcls.model.classifier import Classifier
+from textcls.model.classifier import Classifier, Text
 from textcls.model.label_sets import LabelSet, of_python
 from textcls.model.rows_hash import RowsHash
-from textcls.model.sequences import pairs
 
 # Of a text: all its labels, or the probability of each.
 Labels = Collection[str] | Mapping[str, float]
@@ -78,7 +77,7 @@ class LabelSetEvaluation:
 
 def evaluate(
     classifier: Classifier,
-    rows: Iterable[tuple[str, Labels]],
+    rows: Iterable[tuple[Text, Labels]],
     *,
     goal: Goal | None = None,
     threshold: float | None = None,
@@ -96,7 +95,7 @@ def evaluate(
         ConfigError: thresholds are to be chosen, and there are no rows.
     """
     rows_hash = RowsHash()
-    sets = ((text, label_set(labels, i)) for i, (text, labels) in enumerate(pairs(rows)))
+    sets = ((text, label_set(labels, i)) for i, (text, labels) in enumerate(classifier.read_rows(rows)))
     probabilities, found = answers(classifier, rows_hash.over(sets))
     learned = rows_hash.learned_by(classifier.info.training)
     names = classifier.labels

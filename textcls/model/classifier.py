@@ -1,9 +1,9 @@
 """Load a saved model and ask it: the one prediction path under the command line, the Python API and the server."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from platform import node
-from typing import Any, Final, overload
+from typing import Any, Final, TypeVar, overload
 
 import numpy as np
 
@@ -16,12 +16,13 @@ from textcls.model.graph import Graph
 from textcls.model.prediction import Prediction, checked_threshold, explanation_of
 from textcls.model.prototypes import SupportAttention
 from textcls.model.self_test import self_test
-from textcls.model.sequences import require_sequence
+from textcls.model.sequences import pairs, require_sequence
 from textcls.model.sub_token_attribution import SubTokenAttribution
 from textcls.model.text_columns import text_of_row
 
 # A text as the model reads it, or a row with the text columns of the training.
 Text = str | Mapping[str, Any]
+Target_T = TypeVar("Target_T")
 
 _ANSWER: Final = ("probabilities", "attention", "known")
 _EXPLAINED: Final = (*_ANSWER, "logits", "contributions")
@@ -135,6 +136,18 @@ class Classifier:
             for i, answer in zip(which, self._predict_batch([read[i] for i in which], explain, threshold), strict=True):
                 answers[i] = answer
         return [answer for answer in answers if answer is not None]
+
+    def read_rows(self, rows: Iterable[tuple[Text, Target_T]]) -> Iterator[tuple[str, Target_T]]:
+        """Yield labelled rows with their texts as the model reads them, which `predict` takes as well.
+
+        Args:
+            rows: a text and what it should get each; a text as `predict` says.
+
+        Raises:
+            InputError: one is no such pair, or lacks a column.
+        """
+        for i, (text, target) in enumerate(pairs(rows)):
+            yield self._text(text, f"Row {i}"), target
 
     def _is_row(self, given: object) -> bool:
         """Return whether it is a row, and no mapping from or to texts."""

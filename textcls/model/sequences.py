@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from textcls.errors import ConfigError, InputError
 
 T = TypeVar("T")
+Text_T = TypeVar("Text_T", bound="str | Mapping[str, Any]")
 
 
 def require_sequence(given: object, what: str) -> None:
@@ -46,7 +47,7 @@ def require_texts(given: object, what: str = "texts") -> None:
     require_sequence(given, what)
 
 
-def pairs(rows: Iterable[tuple[str, T]]) -> Iterator[tuple[str, T]]:
+def pairs(rows: Iterable[tuple[Text_T, T]]) -> Iterator[tuple[Text_T, T]]:
     """Yield rows, each a text and what it should get.
 
     Raises:
@@ -63,7 +64,9 @@ def pairs(rows: Iterable[tuple[str, T]]) -> Iterator[tuple[str, T]]:
         yield text, target
 
 
-def pairs_with_labels_if_known(rows: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, str | Collection[str] | None]]:
+def pairs_with_labels_if_known(
+    rows: Iterable[tuple[Text_T, Any]],
+) -> Iterator[tuple[Text_T, str | Collection[str] | None]]:
     """Yield rows, each a text and its label, or its labels, or None where nobody knows them.
 
     Raises:

@@ -19,8 +19,9 @@ from textcls.evaluation.intervals import CHANCE
 from textcls.evaluation.label_set_evaluation import Labels as LabelsOfRow
 from textcls.evaluation.label_set_evaluation import label_set, present, which_of
 from textcls.evaluation.unknown_labels import unknown_labels
-from textcls.model.classifier import Classifier
+from textcls.model.classifier import Classifier, Text
 from textcls.model.sequences import pairs
+from textcls.model.text_columns import JOINT
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ class Comparison:
 def compare(
     first: str | Path | Classifier,
     second: str | Path | Classifier,
-    rows: Iterable[tuple[str, str]],
+    rows: Iterable[tuple[Text, str]],
     *,
     label_separator: None = None,
 ) -> Comparison: ...
@@ -111,7 +112,7 @@ def compare(
 def compare(
     first: str | Path | Classifier,
     second: str | Path | Classifier,
-    rows: Iterable[tuple[str, LabelsOfRow]],
+    rows: Iterable[tuple[Text, LabelsOfRow]],
     *,
     label_separator: str | None = None,
 ) -> Comparison: ...
@@ -120,7 +121,7 @@ def compare(
 def compare(
     first: str | Path | Classifier,
     second: str | Path | Classifier,
-    rows: Iterable[tuple[str, Any]],
+    rows: Iterable[tuple[Text, Any]],
     *,
     label_separator: str | None = None,
 ) -> Comparison:
@@ -129,8 +130,9 @@ def compare(
     Args:
         first: a model (its file, or loaded), a file of answers one a row, or the address of a service.
         second: likewise; differences are what it has more than the first.
-        rows: a text and its label each, such as `zip(texts, labels)`; of several labels a text and its labels, as a
-            list, a set, or a mapping from labels to probabilities, of which those from 1/2 on count.
+        rows: a text, or a row as `Classifier.predict` takes it, and its label each, such as `zip(texts, labels)`; of
+            several labels a text and its labels, as a list, a set, or a mapping from labels to probabilities, of which
+            those from 1/2 on count.
         label_separator: of several labels: what stands between those of a cell of a file of answers, `json` where each
             holds a JSON list; by default as in the training of a model, or else `;`, as `textcls predict` writes.
 
@@ -142,32 +144,35 @@ def compare(
         SurroundingsError: a service cannot be reached, or refuses.
         MissingExtraError: SciPy is not installed.
     """
-    texts, given = _columns(rows)
+    asked, given = _columns(rows)
     several = label_separator is not None or is_label_set(given[0])
     sides = sides_of(first, second, several=several, separator=label_separator)
     right: list[Labels]
     if is_several(sides):
         right = [tuple(sorted(present(label_set(labels, i)))) for i, labels in enumerate(given)]
     else:
-        right = [label for _, label in with_one_label(zip(texts, given, strict=True))]
-    return compared(sides, texts, right, (sides[0].answers(texts), sides[1].answers(texts)))
+        right = [label for _, label in with_one_label(zip(asked, given, strict=True))]
+    return compared(sides, asked, [_text(row, sides) for row in asked], right)
 
 
 def compared(
-    sides: tuple[Side, Side], texts: Sequence[str], right: Sequence[Labels], answers: tuple[SideAnswers, SideAnswers]
+    sides: tuple[Side, Side], rows: Sequence[Text], texts: Sequence[str], right: Sequence[Labels]
 ) -> Comparison:
     """Return the comparison of the answers of two sides.
 
     Args:
         sides: which they are.
-        texts: of the rows.
+        rows: what both are asked about: texts, or rows with the columns of models that read them.
+        texts: of the rows, to be shown.
         right: the label of each, or its labels, sorted.
-        answers: of both sides.
 
     Raises:
-        InputError: a side knows no label of the rows; or, of several labels, no row and no answer has one.
+        InputError: a side knows no label of the rows; or, of several labels, no row and no answer has one; or a row
+            lacks a column of a model.
+        SurroundingsError: a service cannot be reached, or refuses.
         MissingExtraError: SciPy is not installed.
     """
+    answers = (sides[0].answers(rows), sides[1].answers(rows))
     unknown = [_unknown_labels(side, right, answered) for side, answered in zip(sides, answers, strict=True)]
     first, second = answers[0].labels, answers[1].labels
     figures = figures_of(right, first, second)
@@ -177,10 +182,10 @@ def compared(
         for i, pair in enumerate(zip(first, second, strict=True))
         if pair[0] != pair[1]
     ]
-    with_reasons = explained(islice(flips, EXPLAINED), models[0], models[1])
+    with_reasons = explained(islice(flips, EXPLAINED), rows, models[0], models[1])
     words: Sequence[ChangedWord] = ()
     if models[0] is not None and models[1] is not None:
-        words = changed_words(with_reasons, models[0], models[1])
+        words = changed_words(with_reasons, rows, models[0], models[1])
     return Comparison(
         rows=len(texts),
         sides=(_report(sides[0], right, answers[0], unknown[0]), _report(sides[1], right, answers[1], unknown[1])),
@@ -195,14 +200,22 @@ def compared(
     )
 
 
-def _columns(rows: Iterable[tuple[str, Any]]) -> tuple[list[str], list[Any]]:
-    texts, labels = [], []
-    for text, label in pairs(rows):
-        texts.append(text)
+def _text(row: Text, sides: Iterable[Side]) -> str:
+    """Return the text of a row, by the columns of a model among the sides, or all of its strings."""
+    if isinstance(row, str):
+        return row
+    models = (side.classifier.info.text_columns for side in sides if isinstance(side, ModelSide))
+    return JOINT.join(value for name in next(models, row) if isinstance(value := row.get(name), str))
+
+
+def _columns(rows: Iterable[tuple[Text, Any]]) -> tuple[list[Text], list[Any]]:
+    asked, labels = list[Text](), []
+    for row, label in pairs(rows):
+        asked.append(row)
         labels.append(label)
-    if not texts:
+    if not asked:
         raise InputError("There are no rows to compare on.")
-    return texts, labels
+    return asked, labels
 
 
 def _unknown_labels(side: Side, right: Sequence[Labels], answers: SideAnswers) -> tuple[str, ...]:

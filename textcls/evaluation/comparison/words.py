@@ -2,7 +2,8 @@
 
 Where the first model says x and the second one y, what a token adds to y over x is one number in each model, and it is
 part of their sums exactly (`textcls.model.explanation`). Of several labels a text it is what the token adds to those
-that the second model alone assigns, less what it adds to those that the first one alone does.
+that the second model alone assigns, less what it adds to those that the first one alone does. A cell of a column beside
+the text, `product = lamp`, counts as a word does.
 """
 
 from collections import defaultdict
@@ -13,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls.evaluation.comparison.sides import Labels
-from textcls.model.classifier import Classifier
-from textcls.model.explanation import Explanation
+from textcls.explain.global_explanation.explainer import curves, named_parts
+from textcls.model.classifier import Classifier, Text
+from textcls.model.explanation import Explanation, added_by_parts
 
 Float64 = NDArray[np.float64]
 
@@ -63,7 +65,7 @@ class ChangedWord(NamedTuple):
     """What a word adds to the second side's answers over the first side's, summed over the texts with it.
 
     Attributes:
-        word: the token in lower case.
+        word: the token in lower case, or the cell, `product = lamp`, or a column of numbers or dates.
         texts: in how many of the texts that changed it stands.
         before: in logits, by the first model.
         after: by the second model.
@@ -75,29 +77,40 @@ class ChangedWord(NamedTuple):
     after: float
 
 
-def explained(flips: Iterable[Flip], first: Classifier | None, second: Classifier | None) -> list[Flip]:
-    """Return flips with their reasons; without those of a side that is no model, or does not know one of the labels."""
+def explained(
+    flips: Iterable[Flip], rows: Sequence[Text], first: Classifier | None, second: Classifier | None
+) -> list[Flip]:
+    """Return flips with their reasons; without those of a side that is no model, or does not know one of the labels.
+
+    Args:
+        flips: some.
+        rows: all rows, as the models were asked about them.
+        first: the model of the first side, if it is one.
+        second: likewise.
+    """
     found = []
     for flip in flips:
         reasons = tuple(
-            _reasons(model, flip.text, own, other)
+            _reasons(model, rows[flip.row], own, other)
             for model, own, other in ((first, flip.lost, flip.gained), (second, flip.gained, flip.lost))
         )
         found.append(flip._replace(reasons=(reasons[0], reasons[1])))
     return found
 
 
-def _reasons(model: Classifier | None, text: str, own: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
+def _reasons(model: Classifier | None, row: Text, own: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
     if model is None or not {*own, *other} <= set(model.labels):
         return ()
-    explanation = model.explain(text)
-    contrast_T = _over(explanation, own, other)
-    order = (-contrast_T).argsort(kind="stable")[:SHOWN]
-    return tuple(_word(explanation, int(t)) for t in order if contrast_T[t] > 0)
+    explanation = model.explain(row)
+    contrast_P, (names, _) = _over(explanation, own, other), named_parts(explanation)
+    order = (-contrast_P).argsort(kind="stable")[:SHOWN].tolist()
+    return tuple(names[p] for p in order if contrast_P[p] > 0)
 
 
-def changed_words(flips: Iterable[Flip], first: Classifier, second: Classifier) -> list[ChangedWord]:
-    """Return the words of flips, those first whose sums changed most."""
+def changed_words(
+    flips: Iterable[Flip], rows: Sequence[Text], first: Classifier, second: Classifier
+) -> list[ChangedWord]:
+    """Return the words of flips, those first whose sums changed most; `rows` as of `explained`."""
     before: defaultdict[str, float] = defaultdict(float)
     after: defaultdict[str, float] = defaultdict(float)
     texts: defaultdict[str, set[int]] = defaultdict(set)
@@ -106,9 +119,9 @@ def changed_words(flips: Iterable[Flip], first: Classifier, second: Classifier) 
         if not {*flip.lost, *flip.gained} <= known:
             continue
         for sums, model in ((before, first), (after, second)):
-            explanation = model.explain(flip.text)
-            for t, value in enumerate(_over(explanation, flip.gained, flip.lost).tolist()):
-                word = _word(explanation, t).lower()
+            explanation = model.explain(rows[flip.row])
+            added = _over(explanation, flip.gained, flip.lost).tolist()
+            for word, value in zip(named_parts(explanation, curves(model.info))[0], added, strict=True):
                 sums[word] += value
                 texts[word].add(flip.row)
     found = [ChangedWord(word, len(rows), before[word], after[word]) for word, rows in texts.items()]
@@ -116,18 +129,13 @@ def changed_words(flips: Iterable[Flip], first: Classifier, second: Classifier) 
 
 
 def _over(explanation: Explanation, own: Sequence[str], other: Sequence[str]) -> Float64:
-    """Return what each token adds to some labels over others [tokens], in logits."""
+    """Return what each part of a row, tokens and then cells, adds to some labels over others [parts], in logits."""
     weight_C = np.zeros(len(explanation.labels))
     weight_C[[explanation.labels.index(label) for label in own]] += 1.0
     weight_C[[explanation.labels.index(label) for label in other]] -= 1.0
-    return np.asarray(explanation.contributions.astype(np.float64) @ weight_C)
+    return np.asarray(added_by_parts(explanation).astype(np.float64) @ weight_C)
 
 
 def _alone(labels: Labels, others: Labels) -> tuple[str, ...]:
     there = (others,) if isinstance(others, str) else others
     return tuple(label for label in ((labels,) if isinstance(labels, str) else labels) if label not in there)
-
-
-def _word(explanation: Explanation, t: int) -> str:
-    start, end = explanation.spans[t]
-    return explanation.text[start:end]

@@ -14,7 +14,7 @@ from textcls.evaluation.reporting.label_sets import LabelSetModelReport, label_s
 from textcls.evaluation.reporting.model_report import ModelFile, ModelReport
 from textcls.evaluation.reporting.one_label import OneLabelModelReport, one_label_report
 from textcls.evaluation.reporting.set_answers import SetAnswers
-from textcls.model.classifier import Classifier
+from textcls.model.classifier import Classifier, Text
 from textcls.model.rows_hash import RowsHash
 
 
@@ -22,7 +22,7 @@ from textcls.model.rows_hash import RowsHash
 @overload
 def report(  # type: ignore[overload-overlap]
     classifier: Classifier,
-    rows: Iterable[tuple[str, str]],
+    rows: Iterable[tuple[Text, str]],
     *,
     columns: Mapping[str, Sequence[object]] | None = None,
     costs: Costs | None = None,
@@ -32,7 +32,7 @@ def report(  # type: ignore[overload-overlap]
 @overload
 def report(
     classifier: Classifier,
-    rows: Iterable[tuple[str, Labels]],
+    rows: Iterable[tuple[Text, Labels]],
     *,
     columns: Mapping[str, Sequence[object]] | None = None,
     costs: Costs | None = None,
@@ -41,7 +41,7 @@ def report(
 
 def report(
     classifier: Classifier,
-    rows: Iterable[tuple[str, Any]],
+    rows: Iterable[tuple[Text, Any]],
     *,
     columns: Mapping[str, Sequence[object]] | None = None,
     costs: Costs | None = None,
@@ -51,8 +51,9 @@ def report(
 
     Args:
         classifier: the model.
-        rows: a text and its label each, such as `zip(texts, labels)`. Where the model may give several labels: a text
-            and its labels, as a list, a set, or a mapping from labels to probabilities; those from 1/2 on count.
+        rows: a text, or a row as `Classifier.predict` takes it, and its label each, such as `zip(texts, labels)`. Where
+            the model may give several labels: a text and its labels, as a list, a set, or a mapping from labels to
+            probabilities; those from 1/2 on count.
         columns: further columns of the rows, such as their source, by whose values the model is judged as well.
         costs: what a wrong answer costs, and a row that is left to people; by default 10 and 1. Not of several labels.
 
@@ -72,12 +73,14 @@ def report(
     if classifier.info.several:
         require_no_costs(costs)
         kept = SetAnswers(classifier.labels)
-        whole = ((text, label_set(labels, i)) for i, (text, labels) in enumerate(rows))
+        whole = ((text, label_set(labels, i)) for i, (text, labels) in enumerate(classifier.read_rows(rows)))
         sets = ((text, present(labels)) for text, labels in rows_hash.over(whole))
         of_sets = _checked(answered(classifier, sets, lambda explanation, _: kept.add(explanation)), columns)
         found: ModelReport = label_set_report(classifier, model, of_sets, kept, columns or {})
     else:
-        of_labels = _checked(answered(classifier, rows_hash.over(with_one_label(rows)), RowSummary.of), columns)
+        of_labels = _checked(
+            answered(classifier, rows_hash.over(with_one_label(classifier.read_rows(rows))), RowSummary.of), columns
+        )
         found = one_label_report(model, of_labels, columns or {}, USUAL_COSTS if costs is None else costs)
     return replace(found, learned=rows_hash.learned_by(classifier.info.training))
 

@@ -1,6 +1,6 @@
 """What is kept of each row while a model that may give several labels answers and explains it.
 
-Shapes: T tokens of a text, C labels, N rows.
+Shapes: P parts of a row, its tokens and the cells beside its text; C labels.
 """
 
 from typing import NamedTuple
@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls.evaluation.data_quality.scripts import script_of
-from textcls.model import tokenizer
-from textcls.model.explanation import Explanation
+from textcls.explain.global_explanation.explainer import named_parts
+from textcls.model.explanation import Explanation, added_by_parts
 
 Int32 = NDArray[np.int32]
 # The number of a word where there is none.
@@ -32,7 +32,7 @@ class ReadText(NamedTuple):
 
 
 class SetAnswers:
-    """Of each label and row the words that speak most for and against it, by their numbers.
+    """Of each label and row the words, or cells beside the text, that speak most for and against it, by their numbers.
 
     Any of the labels may turn out to be missed, or one too many, so the words of all are kept, eight bytes a label.
 
@@ -40,7 +40,7 @@ class SetAnswers:
         labels: of the model.
 
     Attributes:
-        words: in lower case, by number.
+        words: as `named_parts` returns them, by number.
     """
 
     def __init__(self, labels: tuple[str, ...]) -> None:
@@ -52,17 +52,16 @@ class SetAnswers:
 
     def add(self, explanation: Explanation) -> ReadText:
         """Keep what is needed of the explanation of the next row."""
-        values_TC = explanation.contributions
-        if len(values_TC):
-            text = explanation.text
-            number_T = np.array([self._number_of(text[start:end]) for start, end in explanation.spans], np.int32)
-            for_C, against_C = number_T[values_TC.argmax(0)], number_T[values_TC.argmin(0)]
-            self._for.append(np.where(values_TC.max(0) > 0, for_C, NO_WORD))
-            self._against.append(np.where(values_TC.min(0) < 0, against_C, NO_WORD))
+        values_PC = added_by_parts(explanation)
+        if len(values_PC):
+            number_P = np.array([self._number_of(name) for name in named_parts(explanation)[0]], np.int32)
+            for_C, against_C = number_P[values_PC.argmax(0)], number_P[values_PC.argmin(0)]
+            self._for.append(np.where(values_PC.max(0) > 0, for_C, NO_WORD))
+            self._against.append(np.where(values_PC.min(0) < 0, against_C, NO_WORD))
         else:
             self._for.append(self._none_C)
             self._against.append(self._none_C)
-        return ReadText(len(values_TC), int((~explanation.known).sum()), script_of(explanation.text))
+        return ReadText(len(explanation.spans), int((~explanation.known).sum()), script_of(explanation.text))
 
     def strongest_for(self) -> Int32:
         """Return the number of the word that speaks most for each label in each row [rows, labels]."""
@@ -72,8 +71,7 @@ class SetAnswers:
         """Return the number of the one that speaks most against it [rows, labels]."""
         return np.array(self._against)
 
-    def _number_of(self, token: str) -> int:
-        word = tokenizer.lower(token)
+    def _number_of(self, word: str) -> int:
         if (found := self._number.get(word)) is not None:
             return found
         self.words.append(word)

@@ -1,7 +1,7 @@
 """Labels that rows have and were not assigned, and labels too many, by the words behind them.
 
-A word speaks for a label by what it added to its logit. Of a label too many that which added most is behind it, of a
-missed one that which took most away.
+A word, or a cell beside the text, speaks for a label by what it added to its logit. Of a label too many that which
+added most is behind it, of a missed one that which took most away.
 
 Shapes: N rows, C labels.
 """
@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from textcls.evaluation.reporting.answers import REASONS
 from textcls.evaluation.reporting.errors import EXAMPLES, GROUPS, LEAST, SUREST
 from textcls.evaluation.reporting.set_answers import NO_WORD, Int32
-from textcls.model import tokenizer
+from textcls.explain.global_explanation.explainer import named_parts
 from textcls.model.classifier import Classifier
 from textcls.model.excerpts import Excerpt, excerpt
-from textcls.model.explanation import Explanation
+from textcls.model.explanation import Explanation, added_by_parts
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -30,8 +30,8 @@ class LabelErrorGroup(NamedTuple):
     """Rows in which the same word stands behind the same error of a label.
 
     Attributes:
-        word: the word, in lower case: of labels too many, that which speaks most for the label; of missed ones, that
-            which speaks most against it.
+        word: the word, in lower case, or the cell, `product = lamp`: of labels too many, that which speaks most for the
+            label; of missed ones, that which speaks most against it.
         label: the label.
         errors: in how many rows it is wrong.
         right: in how many the same word stands behind the label, or behind its absence, and that is right.
@@ -195,13 +195,14 @@ class _Kind(NamedTuple):
     def _example(self, row: int, word: str, label: int) -> Excerpt:
         """Return where a word stands in a row: that token of it which counts most."""
         explanation = self.classifier.explain(self.judged.texts[row])
-        order = self._order(explanation, label)
-        start, end = next(span for span in (explanation.spans[t] for t in order) if _word(explanation, span) == word)
+        start, end = next(place for name, place, _ in self._ranked(explanation, label) if name == word)
         return excerpt(explanation.text, start, end)
 
-    def _order(self, explanation: Explanation, label: int) -> list[int]:
-        found: list[int] = np.argsort(-self.sign * explanation.contributions[:, label], kind="stable").tolist()
-        return found
+    def _ranked(self, explanation: Explanation, label: int) -> list[tuple[str, tuple[int, int], float]]:
+        """Return the parts of a row, what counts most first: its name, where it stands, and how much it counts."""
+        values = self.sign * added_by_parts(explanation)[:, label]
+        parts = zip(*named_parts(explanation), values.tolist(), strict=True)
+        return sorted(parts, key=lambda part: -part[2])
 
     def _surest(self, wrong_NC: Bools) -> tuple[SureLabelError, ...]:
         row, label = np.nonzero(wrong_NC)
@@ -211,8 +212,7 @@ class _Kind(NamedTuple):
     def _sure(self, row: int, label: int) -> SureLabelError:
         judged = self.judged
         explanation = self.classifier.explain(judged.texts[row])
-        speak = [t for t in self._order(explanation, label) if self.sign * explanation.contributions[t, label] > 0]
-        words = list(dict.fromkeys(_word(explanation, explanation.spans[t]) for t in speak))[:REASONS]
+        speak = [name for name, _, value in self._ranked(explanation, label) if value > 0]
         return SureLabelError(
             row=row,
             text=explanation.text,
@@ -220,9 +220,5 @@ class _Kind(NamedTuple):
             assigned=tuple(judged.labels[i] for i in np.flatnonzero(judged.assigned[row]).tolist()),
             label=judged.labels[label],
             probability=float(judged.probabilities[row, label]),
-            words=tuple(words),
+            words=tuple(dict.fromkeys(speak))[:REASONS],
         )
-
-
-def _word(explanation: Explanation, span: tuple[int, int]) -> str:
-    return tokenizer.lower(explanation.text[span[0] : span[1]])

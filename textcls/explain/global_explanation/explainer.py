@@ -15,7 +15,7 @@ from textcls.explain.shortcuts.audit import ShortcutAuditor
 from textcls.explain.telling_columns import TellingColumns
 from textcls.model import tokenizer
 from textcls.model.artifact import ModelInfo
-from textcls.model.classifier import Classifier
+from textcls.model.classifier import Classifier, Text
 from textcls.model.columns import named_cell
 from textcls.model.explanation import Explanation, added_by_parts
 from textcls.model.labels import label_number
@@ -32,7 +32,7 @@ CHUNK: Final = 128
 
 def explain_globally(
     classifier: Classifier,
-    rows: Iterable[tuple[str, str | Collection[str] | None]],
+    rows: Iterable[tuple[Text, str | Collection[str] | None]],
     *,
     top: int = 10,
     deciding_share: float = DECIDING_SHARE,
