@@ -75,10 +75,14 @@ def lexicon(
         check_not_an_input(output, [model, *([] if before is None else [before]), *lists])
         check_lexicon_path(output)
     terms = terms_of([one for one in (classifier, first) if one is not None], words)
-    found = lexicon_of(classifier, terms)
     if first is not None and before is not None:
-        _show_changes(lexicon_of(first, terms), found, (before.name, model.name), output, top or TOP, escape_formulas)
-    elif output is not None:
+        names = {column.name for column in classifier.info.columns}
+        columns = (*classifier.info.columns, *(one for one in first.info.columns if one.name not in names))
+        sides = [lexicon_of(one, terms, columns) for one in (first, classifier)]
+        _show_changes(sides[0], sides[1], (before.name, model.name), output, top or TOP, escape_formulas)
+        return
+    found = lexicon_of(classifier, terms)
+    if output is not None:
         write_lexicon(output, found.with_range(others) if others else found, escape_formulas=escape_formulas)
     else:
         show_lexicon(found, only, top)
@@ -149,15 +153,17 @@ def _show_changes(
 ) -> None:
     found = changes(before, after)
     gone, new = sum(one.after is None for one in found), sum(one.before is None for one in found)
-    said = f"{len(found) - gone - new:,} words, pairs and pieces in both, {new:,} new, {gone:,} gone"
+    beside = ", and values of columns" if before.columns else ""
+    said = f"{len(found) - gone - new:,} words, pairs and pieces{beside} in both, {new:,} new, {gone:,} gone"
     if output is None:
-        differing = [one for one in found if one.change]
+        differing = [one for one in found if one.change and one.kind != word_lists.COLUMN]
+        of_columns = [one for one in found if one.change and one.kind == word_lists.COLUMN]
         click.echo(f"{said}.")
-        if not differing:
+        if not differing and not of_columns:
             click.echo("The two models say the same of all of them.")
             return
         click.echo()
-        show(changes_report(differing[:top], names))
+        show(changes_report([*differing[:top], *of_columns[:top]], names))
         return
     with atomic_write(output) as file:
         is_json = output.suffix.lower() == ".json"

@@ -54,18 +54,28 @@ class ColumnEffect(NamedTuple):
         return {"name": self.name, "kind": self.kind, "values": list(self.values), "added": added}
 
 
-def column_effects(classifier: Classifier) -> list[ColumnEffect]:
-    """Return what each column that a model reads beside the text adds to each label."""
-    columns = classifier.info.columns
+def column_effects(classifier: Classifier, columns: tuple[Column, ...] | None = None) -> list[ColumnEffect]:
+    """Return what each column that a model reads beside the text adds to each label.
+
+    Args:
+        classifier: the model.
+        columns: those of another model, of whose values is asked: a column that the model does not read adds nothing.
+    """
+    own = names_of_cells(classifier.info.columns)
+    columns = classifier.info.columns if columns is None else columns
     cells = [""] * count(columns)
     found = []
     for place, (name, values) in enumerate(zip(names_of_cells(columns), _values(columns), strict=True)):
-        asked = [[*cells[:place], value, *cells[place + 1 :]] for value in (*values, "")]
-        answers = classifier.explain([pack(row, "") for row in asked])
-        added = [answer.cells[place].contributions for answer in answers]
+        asked = [*values, ""]
+        added = np.zeros((len(asked), len(classifier.labels)), np.float32)
+        if name in own:
+            at = own.index(name)
+            rows = [["" if i != at else value for i in range(len(own))] for value in asked]
+            answers = classifier.explain([pack(row, "") for row in rows])
+            added[:] = [answer.cells[at].contributions for answer in answers]
         kind = "curve" if place < sum(column.numbers for column in columns) else "table"
-        shown = tuple(told(columns, row)[place] for row in asked)
-        found.append(ColumnEffect(name, kind, shown, np.array(added, np.float32)))
+        shown = tuple(told(columns, [*cells[:place], value, *cells[place + 1 :]])[place] for value in asked)
+        found.append(ColumnEffect(name, kind, shown, added))
     return found
 
 

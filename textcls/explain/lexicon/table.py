@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from textcls._util.formulas import without_formula
 from textcls.errors import ConfigError
-from textcls.explain.columns import ColumnEffect, column_effects
+from textcls.explain.columns import column_effects
 from textcls.explain.lexicon.terms import COLUMN, HEAD, KINDS, MOST_TERMS, Kind, Terms, counted
 from textcls.explain.lexicon.weights import weights
 from textcls.model.classifier import Classifier
-from textcls.model.columns import named_cell
+from textcls.model.columns import Column, named_cell
 from textcls.model.labels import label_number
 
 Float32 = NDArray[np.float32]
@@ -28,20 +28,20 @@ Float32 = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Lexicon:
-    """Words, pairs and pieces that the model knows, the weightiest first.
+    """Words, pairs and pieces that the model knows, the weightiest first, then values of the columns beside the text.
 
     Attributes:
         labels: of the model.
-        kinds: `word`, `pair` or `piece`, of each term.
-        terms: as text, in lower case (`textcls.explain.lexicon.terms`).
-        counts: how often each stands where it comes from.
-        weights: what each says of each label [W, C], in logits before the norm.
+        kinds: `word`, `pair` or `piece` of each term, `column` of the value of a column.
+        terms: as text, in lower case (`textcls.explain.lexicon.terms`); of a column `product = lamp`.
+        counts: how often each stands where it comes from; nobody counts columns, which have 0.
+        weights: what each says of each label [W, C], in logits before the norm; of a column what it adds to any text.
         unknown: how many of the words and pairs the model has no row for.
         dropped: how many were left out because there were too many, the rarest first.
         several: whether labels stand for themselves and do not compete.
         low: the smallest of these weights over several models of the same rows [W, C]; None where only one was asked.
         high: the largest, likewise.
-        columns: what each value of the columns beside the text adds; told in tables, of one model.
+        columns: the columns beside the text of which it tells.
     """
 
     labels: tuple[str, ...]
@@ -54,7 +54,7 @@ class Lexicon:
     several: bool = False
     low: Float32 | None = None
     high: Float32 | None = None
-    columns: tuple[ColumnEffect, ...] = ()
+    columns: tuple[Column, ...] = ()
 
     @cached_property
     def evidence(self) -> Float32:
@@ -76,7 +76,7 @@ class Lexicon:
         """
         sign = -1 if against else 1
         value_W = sign * self.evidence[:, label_number(self.labels, label)]
-        worth_W = value_W * np.sqrt(np.maximum(1, self.counts)) * (np.array(self.kinds) != "piece")
+        worth_W = value_W * np.sqrt(np.maximum(1, self.counts)) * ~np.isin(self.kinds, ("piece", COLUMN))
         return [i for i in np.argsort(-worth_W, kind="stable")[:k].tolist() if worth_W[i] > 0]
 
     def as_csv(self, *, escape_formulas: bool = False) -> str:
@@ -88,8 +88,9 @@ class Lexicon:
         return _csv([*HEAD, *(f"{label}{end}" for end in ends for label in self.labels)], rows, escape_formulas)
 
     def as_list(self) -> str:
-        """Return the terms alone, with their counts, as CSV: what `read_terms` reads."""
-        return _csv(HEAD, zip(self.kinds, self.terms, self.counts, strict=True))
+        """Return the terms alone, without columns, with their counts, as CSV: what `read_terms` reads."""
+        rows = zip(self.kinds, self.terms, self.counts, strict=True)
+        return _csv(HEAD, (row for row in rows if row[0] != COLUMN))
 
     def as_json(self) -> str:
         """Return the lexicon as a JSON list of objects, one a term."""
@@ -105,14 +106,11 @@ class Lexicon:
         """Yield each term with its weights, and the ends of their range where there is one [1 or 3, C]."""
         values = [self.weights] if self.low is None or self.high is None else [self.weights, self.low, self.high]
         yield from zip(self.kinds, self.terms, self.counts, np.stack(values, 1), strict=True)
-        for effect in self.columns:
-            for value, added_C in zip(effect.values, effect.added, strict=True):
-                yield COLUMN, named_cell(effect.name, value), 0, added_C[None]
 
     def with_range(self, others: Iterable[Classifier]) -> "Lexicon":
         """Return the lexicon with the range of its weights over further models of the same rows, with the same labels.
 
-        A term that one of them does not know weighs nothing there.
+        A term that one of them does not know weighs nothing there, nor does a column.
 
         Raises:
             ConfigError: one has no values for words.
@@ -125,8 +123,12 @@ class Lexicon:
             for kind in KINDS:
                 which = [i for i, own in enumerate(self.kinds) if own == kind]
                 found_WC[which] = weights(other, kind, [self.terms[i] for i in which])[:, columns]
+            beside = dict(_of_columns(other, self.columns))
+            for i, (kind, term) in enumerate(_keys(self)):
+                if kind == COLUMN:
+                    found_WC[i] = beside[term][columns]
             low, high = np.minimum(low, found_WC), np.maximum(high, found_WC)
-        return replace(self, low=low, high=high, columns=())
+        return replace(self, low=low, high=high)
 
 
 def lexicon(classifier: Classifier, texts: Iterable[str], *, most: int = MOST_TERMS) -> Lexicon:
@@ -156,8 +158,9 @@ def require_rows(classifier: Classifier) -> None:
         )
 
 
-def lexicon_of(classifier: Classifier, terms: Terms) -> Lexicon:
-    """Return what a model with rows says of terms."""
+def lexicon_of(classifier: Classifier, terms: Terms, columns: tuple[Column, ...] | None = None) -> Lexicon:
+    """Return what a model with rows says of terms, and of the values of its columns, or of those of another model."""
+    columns = classifier.info.columns if columns is None else columns
     found = [terms.words, terms.pairs, terms.pieces]
     names = [[*counter] for counter in found]
     weights_WC = np.concatenate([weights(classifier, kind, some) for kind, some in zip(KINDS, names, strict=True)])
@@ -168,17 +171,25 @@ def lexicon_of(classifier: Classifier, terms: Terms) -> Lexicon:
     order = np.argsort(-largest_W, kind="stable")
     order = order[largest_W[order] > 0].tolist()
     asked = len(terms.words) + len(terms.pairs)
+    beside = [*_of_columns(classifier, columns)]
     return Lexicon(
         classifier.labels,
-        tuple(kinds[i] for i in order),
-        tuple(listed[i] for i in order),
-        tuple(counts[i] for i in order),
-        weights_WC[order],
+        (*(kinds[i] for i in order), *(COLUMN for _ in beside)),
+        (*(listed[i] for i in order), *(name for name, _ in beside)),
+        (*(counts[i] for i in order), *[0] * len(beside)),
+        np.concatenate([weights_WC[order], *(added_C[None] for _, added_C in beside)]),
         asked - sum(kinds[i] != "piece" for i in order),
         terms.dropped,
         classifier.info.several,
-        columns=tuple(column_effects(classifier)),
+        columns=columns,
     )
+
+
+def _of_columns(classifier: Classifier, columns: tuple[Column, ...]) -> Iterator[tuple[str, Float32]]:
+    """Yield the values of columns, as `product = lamp`, each with what it adds to the labels of a model."""
+    for effect in column_effects(classifier, columns):
+        for value, added_C in zip(effect.values, effect.added, strict=True):
+            yield named_cell(effect.name, value), added_C
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +197,8 @@ class TermChange:
     """What two models say of a term.
 
     Attributes:
-        kind: of the term.
-        term: as text.
+        kind: of the term, or `column`.
+        term: as text, or the value of a column, `product = lamp`.
         count: how often it stands where it comes from.
         label: of which the two say what differs most.
         before: what the first says of it against the mean of the labels that both know; None if it does not know it.

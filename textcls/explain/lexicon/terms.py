@@ -18,16 +18,16 @@ from textcls.model import tokenizer
 from textcls.model.artifact import ModelInfo
 from textcls.model.features import FeatureConfig
 
-Kind = Literal["word", "pair", "piece"]
-KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+Kind = Literal["word", "pair", "piece", "column"]
+# The kind of rows that tell of columns beside the text, and are no terms; behind it those that are.
+COLUMN: Final[Kind] = "column"
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)[:-1]
 START, END = "\u27e8start\u27e9", "\u27e8end\u27e9"
 FIRST, LAST = "<", ">"
 # Of each kind, so many are counted.
 MOST_TERMS: Final = 2_000_000
 MOST_BYTES: Final = 500_000_000
 HEAD: Final = ("kind", "term", "count")
-# The kind of rows that tell of columns beside the text, and are no terms.
-COLUMN: Final = "column"
 _PAIR: Final = 2
 _SUFFIX: Final = ".words.csv"
 
