@@ -65,7 +65,7 @@ def measured(texts: Sequence[str], names: Sequence[str], given_RC: Bools, wrong_
 
     sets = [{names[label]: 1.0 for label in np.flatnonzero(row)} for row in given_RC]
     answered = held_out.answer(LabelledTexts(texts=texts, label_sets=sets), names, TrainConfig())
-    judged = label_set_suspects.judge(answered.probability_RC, given_RC, answered.known())
+    judged = label_set_suspects.judge(answered.probability_RC, given_RC, answered.judged_R)
     labels = [np.flatnonzero(row).tolist() for row in given_RC]
     doubts = [
         judged.doubt_R,

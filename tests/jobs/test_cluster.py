@@ -14,9 +14,9 @@ from tests.command_line import succeed
 from tests.ray_cluster import LEFT_OPEN, cluster_of
 from textcls.jobs import Done, Failed, engine
 from textcls.jobs.batch.folder import MANIFEST
-from textcls_training.audit.run import audit
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.pipeline.trials import Trial, Trials, answered_labels, folds_of, results
 
 pytestmark = LEFT_OPEN
 
@@ -93,9 +93,13 @@ def test_trials_on_a_cluster_find_what_this_machine_finds(cluster: Any) -> None:
         labels=[words[(i + (i % 15 == 4)) % 2] for i in range(60)],
     )
     config = TrainConfig(epochs=2, dim=4, vectors="none", size="tiny")
-    found, local = audit(rows, config, engine=engine("ray", 2)), audit(rows, config)
-    assert found.as_json() == local.as_json()
-    assert list(found.doubt) == list(local.doubt)
+    trials = [Trial(f"part {part}", config, part) for part in range(2)]
+    answers = []
+    for who in (engine("ray", 2), engine("local")):
+        with who.hired(Trials(rows, folds_of(rows, 2), answered_labels)) as crew:
+            answers.append({str(trial): found for trial, found in results(crew, trials)})
+    assert answers[0] == answers[1]
+    assert {len(found) for found in answers[0].values()} == {30}
 
 
 def hashes(folder: Path) -> dict[str, str]:

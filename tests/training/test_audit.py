@@ -147,6 +147,18 @@ def test_labels_that_are_missing_or_one_too_many_come_first_and_their_rows_get_t
         assert not added or one.words[0] in added
 
 
+@pytest.mark.parametrize("several", [False, True])
+def test_every_row_is_judged_where_a_training_would_hold_out_a_part_alone(
+    several: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("textcls_training.data.split.CROSS_FIT_BELOW", 10)
+    monkeypatch.setattr("textcls_training.pipeline.either_way.FEW_ROWS", 10)
+    monkeypatch.setattr("textcls_training.pipeline.either_way.better", lambda one, other: True)
+    targets: list[list[str]] | list[str] = [sorted(labels) for labels in SETS] if several else RIGHT
+    found = textcls.audit_labels(POLITE, targets, epochs=4, dim=8, vectors="none")
+    assert found.judged == found.rows == len(TEXTS)
+
+
 def judged_sets_of(missing: float, added: float) -> tuple[label_set_suspects.JudgedSets, Bools]:
     """The judgement of rows of four labels, of which a share is missing, and a share of those given were added."""
     chance = np.random.default_rng()
@@ -155,7 +167,7 @@ def judged_sets_of(missing: float, added: float) -> tuple[label_set_suspects.Jud
     goes_RC = meant_RC & (chance.random(meant_RC.shape) < missing)
     comes_RC = ~meant_RC & (chance.random(meant_RC.shape) < added / 3)
     has_RC = (meant_RC & ~goes_RC) | comes_RC
-    judged = label_set_suspects.judge(1 / (1 + np.exp(-logit_RC)), has_RC, np.ones(meant_RC.shape, np.bool_))
+    judged = label_set_suspects.judge(1 / (1 + np.exp(-logit_RC)), has_RC, np.ones(len(meant_RC), np.bool_))
     return judged, np.asarray((goes_RC | comes_RC).any(1))
 
 
@@ -184,16 +196,16 @@ def test_a_label_on_every_row_that_models_are_sure_of_is_not_doubted() -> None:
     chance = np.random.default_rng()
     has_RC = np.stack([np.ones(400, np.bool_), chance.random(400) < 0.5], 1)
     probability_RC = np.stack([np.full(400, 0.98), np.full(400, 0.5)], 1)
-    found = label_set_suspects.judge(probability_RC, has_RC, np.ones(has_RC.shape, np.bool_))
+    found = label_set_suspects.judge(probability_RC, has_RC, np.ones(len(has_RC), np.bool_))
     assert found.wrong_RC[:, 0].max() < found.wrong_RC[:, 1].max()
     assert all(0 in found.meant(row) for row in found.suspects)
 
 
-def test_a_label_that_its_model_does_not_know_is_neither_missed_nor_doubted() -> None:
-    probability_RC = np.array([[0.9, 0.0], [0.1, 0.0], [0.9, 0.0]])
+def test_of_label_sets_that_nobody_has_judged_none_is_doubted() -> None:
+    probability_RC = np.array([[0.9, 0.9], [0.1, 0.1], [0.0, 0.0]])
     has_RC = np.array([[True, True], [False, False], [True, False]])
-    found = label_set_suspects.judge(probability_RC, has_RC, np.array([[True, False]] * 3))
-    assert not found.wrong_RC[:, 1].any()
+    found = label_set_suspects.judge(probability_RC, has_RC, np.array([True, True, False]))
+    assert not found.wrong_RC[2].any()
 
 
 def test_a_suspect_differs_from_its_row_even_where_it_is_less_probable_than_not() -> None:
@@ -221,9 +233,7 @@ def test_rows_without_a_label_cannot_be_audited() -> None:
 
 
 def test_texts_of_which_all_are_copies_of_two_cannot_judge_each_other() -> None:
-    with pytest.raises(
-        InputError, match="without it and its copies fewer than two labels are left; add rows with other"
-    ):
+    with pytest.raises(InputError, match="nothing is left to learn its label from; add rows with other"):
         textcls.audit_labels(["my card was charged", "where is my parcel"] * 20, ["billing", "shipping"] * 20)
 
 

@@ -15,7 +15,6 @@ from textcls.cli.options import (
     DATA,
     PATH,
     data_argument,
-    engine_options,
     escape_formulas_option,
     new_label_column_option,
     new_text_column_option,
@@ -42,8 +41,6 @@ from textcls.evaluation.data_quality.label_audit import COLUMNS, LabelAudit
 from textcls.evaluation.data_quality.mending import Mended
 from textcls.evaluation.data_quality.report import check as check_rows
 from textcls.explain import telling_columns
-from textcls.jobs import engine
-from textcls.jobs.engines import EngineName
 from textcls.model.columns import Kind
 
 AUDIT: Final = "textcls_training.audit.rows:audit_rows"
@@ -83,7 +80,6 @@ AUDIT: Final = "textcls_training.audit.rows:audit_rows"
     "[default: all]",
 )
 @escape_formulas_option
-@engine_options(also=", for --labels")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @reading_options
 def check(
@@ -98,8 +94,6 @@ def check(
     mended_path: Path | None,
     kinds: tuple[str, ...],
     escape_formulas: bool,
-    workers: int | None,
-    engine_name: EngineName,
     as_json: bool,
     reading: Reading,
 ) -> None:
@@ -144,8 +138,7 @@ def check(
         mended = mending.mend(kept, table.text_columns, label_column, kinds, targets.label_separator)
     audit = None
     if audit_rows is not None:
-        run = engine(engine_name, workers, lambda note: reading.say([note]))
-        audit = audit_rows(kept, run, quiet=reading.quiet)
+        audit = audit_rows(kept, quiet=reading.quiet)
     if as_json:
         more: dict[str, Any] = {"label_audit": audit.as_json()} if audit else {}
         more |= {"columns": beside} if beside else {}

@@ -74,13 +74,13 @@ class JudgedSets:
         return np.asarray(self.wrong_RC[row] >= min(LISTED, self.wrong_RC[row].max()))
 
 
-def judge(probability_RC: Float64, has_RC: Bools, known_RC: Bools) -> JudgedSets:
+def judge(probability_RC: Float64, has_RC: Bools, judged_R: Bools) -> JudgedSets:
     """Return how probable it is of each label of each row that it is wrong.
 
     Args:
         probability_RC: of each label, by models that have not seen the row.
         has_RC: what the rows have.
-        known_RC: what the models know; nothing is said of the rest.
+        judged_R: the rows that can be judged; nothing is said of the others.
     """
     rows, classes = has_RC.shape
     some = np.random.default_rng(0).permutation(rows)[: max(LEAST_FITTED, MOST_FITTED // max(1, classes))]
@@ -88,8 +88,8 @@ def judge(probability_RC: Float64, has_RC: Bools, known_RC: Bools) -> JudgedSets
     # Given labels are wrong equally often, whether rare or frequent, so the more frequent one is added more often; of
     # one on nearly every row hardly a row is left to say how often, so no more than one on half of them.
     noise = _Noise(FIRST_SHARE, FIRST_SHARE, np.minimum(share_C / (1 - share_C), 1.0), 1.0)
-    noise = noise.fitted(probability_RC[some], has_RC[some], known_RC[some])
-    return JudgedSets(probability_RC, has_RC, noise.weigh(probability_RC, has_RC) * known_RC)
+    noise = noise.fitted(probability_RC[some], has_RC[some], judged_R[some])
+    return JudgedSets(probability_RC, has_RC, noise.weigh(probability_RC, has_RC) * judged_R[:, None])
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +108,14 @@ class _Noise:
     odds_C: Float64
     temperature: float
 
-    def fitted(self, probability_RC: Float64, has_RC: Bools, known_RC: Bools) -> "_Noise":
+    def fitted(self, probability_RC: Float64, has_RC: Bools, judged_R: Bools) -> "_Noise":
         """Return it fitted to some rows, from where it stands."""
         noise = self
         given, prior = float(has_RC.sum()), FIRST_SHARE * PRIOR_SHARE_ROWS
         for done in range(ROUNDS):
             if done % TEMPERED == 0:
                 noise = replace(noise, temperature=noise._best_temperature(probability_RC, has_RC))
-            wrong_RC = noise.weigh(probability_RC, has_RC) * known_RC
+            wrong_RC = noise.weigh(probability_RC, has_RC) * judged_R[:, None]
             false_rows, missing_rows = float(wrong_RC[has_RC].sum()), float(wrong_RC[~has_RC].sum())
             meant = given - false_rows + missing_rows
             missing = min((missing_rows + prior) / (meant + PRIOR_SHARE_ROWS), MOST_SHARE)

@@ -6,14 +6,13 @@ from textcls.data.labelled import LabelledRow
 from textcls.data.targets import Target
 from textcls.display.terminal.console import stderr_console
 from textcls.evaluation.data_quality.label_audit import LabelAudit
-from textcls.jobs import HERE, Engine
 from textcls_training.audit.run import audit
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit.progress import progress_on
 
 
-def audit_rows(rows: Sequence[LabelledRow[Target]], engine: Engine = HERE, *, quiet: bool = False) -> LabelAudit:
-    """Return the rows whose label is probably wrong, by trainings of `engine`; tell of progress on standard error.
+def audit_rows(rows: Sequence[LabelledRow[Target]], *, quiet: bool = False) -> LabelAudit:
+    """Return the rows whose label is probably wrong; tell of progress on standard error.
 
     Raises:
         InputError: nothing can be learned from the rows.
@@ -28,4 +27,4 @@ def audit_rows(rows: Sequence[LabelledRow[Target]], engine: Engine = HERE, *, qu
         weights=weights if set(weights) != {1.0} else None,
     )
     with progress_on(stderr_console(quiet=quiet)) as callback:
-        return audit(given, callback=callback, engine=engine)
+        return audit(given, callback=callback)

@@ -7,7 +7,7 @@ gets wrong by chance, the other may not.
 
 from collections import Counter
 from collections.abc import Sequence, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -15,17 +15,17 @@ import numpy as np
 from textcls.errors import InputError
 from textcls.evaluation.data_quality.duplicates import near
 from textcls.evaluation.data_quality.label_audit import LabelAudit, SuspectRow
-from textcls.jobs import HERE, Engine
 from textcls.model.classifier import Classifier
 from textcls_training.audit import held_out, label_set_suspects, suspects
 from textcls_training.audit.held_out import HeldOut
 from textcls_training.audit.label_set_suspects import JudgedSets
 from textcls_training.audit.suspects import Judged
 from textcls_training.config.settings import TrainConfig
-from textcls_training.data.arrays import Bools, Float64, Int64
+from textcls_training.data.arrays import Float64, Int64
 from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit.callbacks import NOBODY, Callback
+from textcls_training.fit.validation import EpochScore
 
 # Words that are told of a suspect.
 SHOWN: Final = 3
@@ -35,7 +35,6 @@ def audit(
     given: LabelledTexts,
     config: TrainConfig | None = None,
     callback: Callback = NOBODY,
-    engine: Engine = HERE,
 ) -> LabelAudit:
     """Return the rows of `given` of which a label is probably wrong, or missing where they may have several.
 
@@ -43,24 +42,41 @@ def audit(
         given: the rows.
         config: of the trainings; the default is that of `textcls train`.
         callback: told of progress.
-        engine: who trains.
 
     Raises:
         InputError: nothing can be learned from the rows.
     """
     names, config = given.label_names(), config or TrainConfig()
     judged: Judged | JudgedSets
-    is_judged_R: Bools
     if given.label_sets is None:
-        answered = answered_twice(given, config, callback, engine)
-        found, judged, is_judged_R = answered.both, answered.judge(), answered.judged()
+        answered = answered_twice(given, config, callback)
+        found, judged = answered.both, answered.judge()
     else:
-        callback.phase("held out", len(given.texts))
-        found = held_out.answer(given, names, config, step=callback.step, engine=engine)
-        known_RC, has_RC = found.known(), LabelMatrix.of(given.label_sets, names).gold()
-        judged, is_judged_R = label_set_suspects.judge(found.probability_RC, has_RC, known_RC), known_RC.max(1)
+        found = held_out.answer(given, names, config, callback=_Round("held out", callback))
+        has_RC = LabelMatrix.of(given.label_sets, names).gold()
+        judged = label_set_suspects.judge(found.probability_RC, has_RC, found.judged_R)
     expected, rows = float(judged.wrong_R.sum()), _described(given, names, found, judged)
-    return LabelAudit(len(given.texts), int(is_judged_R.sum()), expected, rows, judged.doubt_R.tolist())
+    return LabelAudit(len(given.texts), int(found.judged_R.sum()), expected, rows, judged.doubt_R.tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """Tells somebody of a training that is one of several, without the scores of its epochs."""
+
+    name: str
+    told: Callback
+
+    def phase(self, name: str, rows: int) -> None:
+        self.told.phase(f"{self.name}, {name}", rows)
+
+    def step(self, rows: int, loss: float | None = None) -> None:
+        self.told.step(rows, loss)
+
+    def note(self, text: str) -> None:
+        self.told.note(text)
+
+    def epoch(self, number: int, score: EpochScore | None) -> None:
+        pass
 
 
 class AnsweredTwice(NamedTuple):
@@ -79,29 +95,21 @@ class AnsweredTwice(NamedTuple):
     first_RC: Float64
     both: HeldOut
 
-    def judged(self) -> Bools:
-        """Return whether the models of each row know its label: that of a label's last row does not."""
-        return self.both.known()[np.arange(len(self.label_R)), self.label_R]
-
     def judge(self) -> Judged:
         """Return what is found of each row."""
-        return suspects.judge(self.both.probability_RC, self.label_R, self.judged())
+        return suspects.judge(self.both.probability_RC, self.label_R, self.both.judged_R)
 
 
-def answered_twice(
-    given: LabelledTexts, config: TrainConfig, callback: Callback = NOBODY, engine: Engine = HERE
-) -> AnsweredTwice:
+def answered_twice(given: LabelledTexts, config: TrainConfig, callback: Callback = NOBODY) -> AnsweredTwice:
     """Return what models that have not seen a row say of its one label. Arguments and errors as of `audit`."""
     names = given.label_names()
     if len(names) > 1 and sum(count > 1 for count in Counter(given.labels).values()) < 2:
         raise InputError("Labels cannot be audited: fewer than two of them have more than one row; add examples.")
     number = {name: i for i, name in enumerate(names)}
     label_R = np.array([number[label] for label in given.labels], np.int64)
-    callback.phase("round 1 of 2", len(label_R))
-    first_RC = held_out.answer(given, names, config, step=callback.step, engine=engine).probability_RC
+    first_RC = held_out.answer(given, names, config, callback=_Round("round 1 of 2", callback)).probability_RC
     weight_R = suspects.weights(first_RC, label_R)
-    callback.phase("round 2 of 2", len(label_R))
-    second = held_out.answer(given, names, config, weight_R=weight_R, step=callback.step, engine=engine)
+    second = held_out.answer(given, names, config, weight_R=weight_R, callback=_Round("round 2 of 2", callback))
     both = replace(second, probability_RC=(first_RC + second.probability_RC) / 2)
     return AnsweredTwice(names, label_R, first_RC, both)
 
@@ -117,7 +125,7 @@ def _described(
     rows = []
     for row in judged.suspects.tolist():
         text, own, meant = given.texts[row], judged.own(row), judged.meant(row)
-        model, suggested = answered.model_of(row), target(meant)
+        suggested = target(meant)
         probability, probability_suggested = judged.chances(row)
         rows.append(
             SuspectRow(
@@ -127,7 +135,7 @@ def _described(
                 suggested=suggested,
                 probability=probability,
                 probability_suggested=probability_suggested,
-                words=_words(model, text, {names[label] for label in own}, {names[label] for label in meant}),
+                words=_words(answered.model, text, {names[label] for label in own}, {names[label] for label in meant}),
                 copies=copies[near(text), suggested],
             )
         )
@@ -135,7 +143,7 @@ def _described(
 
 
 def _words(model: Classifier, text: str, own: Set[str], meant: Set[str]) -> tuple[str, ...]:
-    """Return the words that speak most for labels that are `meant` over others, by a model that has not seen them."""
+    """Return the words that speak most for labels that are `meant` over others."""
     explanation = model.explain(text)
     side_C = np.array([float(label in meant) - float(label in own) for label in explanation.labels])
     contrast_T = explanation.contributions.astype(np.float64) @ side_C

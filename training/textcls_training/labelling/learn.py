@@ -15,7 +15,6 @@ from textcls_training.config.settings import TrainConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.english import english_if_known
 from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.data.split import CROSS_FIT_PARTS
 from textcls_training.fit.label_set_calibration import assigned_by_others
 from textcls_training.fit.validation import LabelSetValidation
 from textcls_training.models.calibration import LabelSetCalibration
@@ -121,6 +120,5 @@ def _held_out(run: pipeline.TrainingRun, answers: Sequence[Annotation]) -> Mappi
         right_R = (found.assigned_RC == (target_RC >= 0.5)).all(1)
     else:
         right_R = selected.logits.argmax(1) == selected.labels
-    rows = np.concatenate([np.flatnonzero(run.part == split) for split in range(CROSS_FIT_PARTS)])
-    pairs = zip(rows.tolist(), right_R.tolist(), strict=True)
+    pairs = zip(run.held_out_rows.tolist(), right_R.tolist(), strict=True)
     return {row: right for number, right in pairs if (row := answers[number].row) is not None}

@@ -29,6 +29,7 @@ def fit_either_way(
     callback: Callback,
     stop: Stop,
     checkpoints: Checkpoints,
+    every_part: bool,
 ) -> Fitted:
     """Cross-fit machines, and the model of gradient steps; return what held-out rows prefer.
 
@@ -41,6 +42,7 @@ def fit_either_way(
         callback: told of progress.
         stop: by which somebody may end the training; once there are machines, these are kept.
         checkpoints: where fits keep their states.
+        every_part: whether all rows are to be held out by gradient steps, too, however many there are.
     """
     within = checkpoints.within("one-vs-rest")
     selected, model = cross_fit(dataset, splits, classes, machines, callback, stop, within)
@@ -50,7 +52,7 @@ def fit_either_way(
     if gradient is None or not len(selected.validation):
         return kept
     stop.possible = True
-    other = _by_gradient(kept, splits, classes, gradient, callback, stop, checkpoints)
+    other = _by_gradient(kept, splits, classes, gradient, callback, stop, checkpoints, every_part)
     if stop.requested:
         callback.note("Stopped: what is saved are the machines, which are complete; gradient steps were not tried.")
         return kept
@@ -65,10 +67,11 @@ def _by_gradient(
     callback: Callback,
     stop: Stop,
     checkpoints: Checkpoints,
+    every_part: bool,
 ) -> Fitted | None:
     """Return the model of gradient steps, None if held-out rows do not prefer it, or somebody has asked for a stop."""
     dataset, first = kept.learned, splits[:1]
-    if len(dataset.labels) < FEW_ROWS:
+    if every_part or len(dataset.labels) < FEW_ROWS:
         selected, model = cross_fit(dataset, splits, classes, gradient, callback, stop, checkpoints)
         other = Fitted(selected, model, dataset, gradient, len(splits))
         return other if not stop.requested and better(selected, kept.selected) else None

@@ -61,6 +61,7 @@ class Task(NamedTuple):
     callback: Callback
     stop: Stop
     earlier: Continuation | None
+    every_part: bool = False
 
     @property
     def learned(self) -> Continuation | None:
@@ -117,7 +118,7 @@ def prepare(task: Task, *, keeps_fits: bool = False) -> Prepared:
         if not len(dataset.corpus.token):
             raise InputError("No training text contains a word or symbol; is this the right text column?")
         machines = not keeps_fits and _machines_suit(task, dataset, names)
-        every = machines or (bool(given.columns) and len(given.texts) <= MOST_HELD_OUT_FOR_COLUMNS)
+        every = task.every_part or machines or (bool(given.columns) and len(given.texts) <= MOST_HELD_OUT_FOR_COLUMNS)
         splits, part = _splits(dataset, task.valid, names, config.max_tokens, spill, every=every)
     else:
         dataset, splits, part = learned.datasets(task.valid, spill)

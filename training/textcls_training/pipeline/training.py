@@ -63,6 +63,11 @@ class TrainingRun(NamedTuple):
     selected: SelectionResult
     part: Int64
 
+    @property
+    def held_out_rows(self) -> Int64:
+        """The numbers of the training rows that were held out, in the order of `selected.logits`."""
+        return _rows_of(self.part, self.report.folds)
+
 
 def train(
     given: LabelledTexts,
@@ -101,6 +106,7 @@ def run(
     stop: Stop | None = None,
     state: Path | None = None,
     from_state: Path | None = None,
+    every_part: bool = False,
 ) -> TrainingRun:
     """Train on `given`, write the model to `output`, and return it beside the report.
 
@@ -121,6 +127,7 @@ def run(
             same call goes on from there, to the same bytes.
         from_state: such a folder of a training that has finished, to which `given` are new rows; see
             `textcls_training.pipeline.continuing`.
+        every_part: hold out each part of the rows in turn, as of few rows, however many there are.
 
     Raises:
         InputError: nothing can be learned from the rows, there is no such teacher, or the vectors cannot be read; or no
@@ -133,7 +140,7 @@ def run(
     """
     check_output_path(output)
     check_alone()
-    task = Task(given, output, config or TrainConfig(), valid, unlabelled, callback, stop or Stop(), None)
+    task = Task(given, output, config or TrainConfig(), valid, unlabelled, callback, stop or Stop(), None, every_part)
     if from_state is not None:
         task = _continued(task, state, from_state)
     with ExitStack() as opened_files:
@@ -188,7 +195,7 @@ def _fitted(task: Task, prepared: Prepared, checkpoints: Checkpoints) -> Fitted:
         if machines is not None:
             gradient = None if task.config.impl == "one-vs-rest" else resolved
             return fit_either_way(
-                dataset, splits, len(names), machines, gradient, task.callback, task.stop, checkpoints
+                dataset, splits, len(names), machines, gradient, task.callback, task.stop, checkpoints, task.every_part
             )
         selected, model = cross_fit(dataset, splits, len(names), resolved, task.callback, task.stop, checkpoints)
     vectors = resolved.vectors if model.vector_view is not None else None
@@ -218,10 +225,14 @@ def _with_columns(
     if task.valid is not None:
         cells = task.valid.cells
     else:
-        held_out = [np.flatnonzero(prepared.part == i) for i in range(outcome.fitted.folds)]
-        cells = [given.cells[i] for rows in held_out for i in rows.tolist()]
+        cells = [given.cells[i] for i in _rows_of(prepared.part, outcome.fitted.folds).tolist()]
     found = fit_columns(given.columns, cells, selected)
     return replace(outcome, fitted=replace(outcome.fitted, selected=found.selected)), found
+
+
+def _rows_of(part: Int64, folds: int) -> Int64:
+    """Return the numbers of the rows that splits hold out, a split behind the other."""
+    return np.concatenate([np.flatnonzero(part == fold) for fold in range(folds)])
 
 
 def _distillation(config: TrainConfig, unlabelled: UnlabelledTexts | None, given: LabelledTexts) -> Distillation | None:
