@@ -43,6 +43,17 @@ def test_validation_rows_fit_what_columns_add_where_they_are_given(tmp_path: Pat
     assert found.info.training["held_out_accuracy"] > 0.9
 
 
+def test_where_texts_are_templates_the_saved_model_answers_as_training_says(tmp_path: Path) -> None:
+    draw = random.Random()
+    texts, prices = ("please pay", "invoice attached", "refund"), [draw.uniform(1, 5000) for _ in range(400)]
+    rows: list[Text] = [{"text": draw.choice(texts), "price": price} for price in prices]
+    labels = ["manager" if price > 1000 else "clerk" for price in prices]
+    found = textcls.train(rows, labels, tmp_path / "m.onnx", columns=["price"], vectors="none")
+    right = textcls.evaluate(found, zip(rows, labels, strict=True)).report.accuracy
+    assert right > found.info.training["held_out_accuracy"] - 0.01
+    assert right > 0.98
+
+
 def test_of_several_labels_each_has_its_own_curve(tmp_path: Path) -> None:
     rows, labels = rows_of(1, 300)
     several = [[label] if i % 3 else [label, "third"] for i, label in enumerate(labels)]

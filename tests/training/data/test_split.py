@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from textcls_training.data import split
@@ -33,9 +33,18 @@ def alternating(rows: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 @settings(max_examples=300)
 def test_copies_of_a_text_stay_on_one_side(rows: list[tuple[str, int]]) -> None:
     texts, labels = [text for text, _ in rows], np.array([label for _, label in rows], np.int64)
+    assume(len(set(texts)) * split.LEAST_COPIES > len(texts))
     for mask in validation_masks(texts, labels):
         held, kept = ({t for t, m in zip(texts, mask, strict=True) if m == side} for side in (True, False))
         assert not held & kept
+
+
+def test_copies_of_few_templates_are_held_out_one_by_one() -> None:
+    texts = [f"template number {i % 5}" for i in range(200)]
+    masks = list(validation_masks(texts, alternating(200)))
+    assert np.stack(masks).sum(0).tolist() == [1] * 200
+    for mask in masks:
+        assert {text for text, held_out in zip(texts, mask, strict=True) if not held_out} == set(texts)
 
 
 def test_texts_with_the_same_tokens_are_copies() -> None:

@@ -1,6 +1,7 @@
 """The train-valid split, the same on every run and in every order of rows.
 
-It depends on hashes, so copies of a text stay together.
+It depends on hashes, so copies of a text stay together: what is learned is judged by texts that were not. Where texts
+are few and each comes many times, as templates do, those of later rows are these very texts, and copies are split up.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,8 @@ from textcls_training.data.labelled_texts import LabelledTexts
 SPLIT_SEED = 2021
 # One part of ten is held out for validation; with few rows each of five parts in turn (cross-fitting).
 PARTS, CROSS_FIT_PARTS, CROSS_FIT_BELOW = 10, 5, FEW_ROWS
+# At most so many different texts, each so often in the mean, are templates.
+MOST_TEMPLATES, LEAST_COPIES = 50, 10
 # More validation rows than this tell no more, and take time after each epoch.
 MOST_VALIDATION_ROWS = MANY_ROWS // PARTS
 
@@ -66,6 +69,13 @@ def part_of_rows(given: LabelledTexts, parts: int) -> Int64:
     return parts_of(hashes_of(given.texts), label_R, parts)
 
 
+def _one_by_one(hashes: Int64) -> Int64:
+    """Return hashes by which copies are told apart."""
+    found = np.empty_like(hashes)
+    found[np.argsort(hashes, kind="stable")] = np.random.default_rng(SPLIT_SEED).permutation(len(hashes))
+    return found
+
+
 def masks_of(hashes: Int64, labels: Int64, *, few: bool | None = None) -> Iterator[NDArray[np.bool_]]:
     """Yield masks of validation rows by the hash of each text: one mask, or several when rows are, or are said to be,
     few.
@@ -73,6 +83,8 @@ def masks_of(hashes: Int64, labels: Int64, *, few: bool | None = None) -> Iterat
     A row is never held out when no other row would be left to teach its label.
     """
     few = len(hashes) < CROSS_FIT_BELOW if few is None else few
+    if len(np.unique(hashes)) <= min(MOST_TEMPLATES, len(hashes) // LEAST_COPIES):
+        hashes = _one_by_one(hashes)
     parts = CROSS_FIT_PARTS if few else max(PARTS, -(-len(hashes) // MOST_VALIDATION_ROWS))
     part = parts_of(hashes, labels, parts)
     for i in range(CROSS_FIT_PARTS if few else 1):
