@@ -100,8 +100,12 @@ def test_predict_refuses_a_column_named_as_an_answer(
 ) -> None:
     data = write_rows(tmp_path / "new.csv", [("text", taken), ("a", "1")])
     message = fail(3, "predict", model_path, data, "--output", tmp_path / "out.csv", *options)
-    assert f"already has a column {taken!r}; rename it" in message
+    assert f"already has a column {taken!r}, where the answers go; give theirs other names, as with --prefix" in message
     assert list(tmp_path.iterdir()) == [data]
+    succeed("predict", model_path, data, "--output", tmp_path / "out.csv", "--prefix", "answer_", *options)
+    row = read_rows(tmp_path / "out.csv")[0]
+    assert row[taken] == "1"
+    assert {"answer_predicted_label", "answer_score", "answer_decision"} <= set(row)
 
 
 def test_predict_keeps_a_column_called_explanation_unless_explanations_are_asked_for(

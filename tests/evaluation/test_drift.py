@@ -19,7 +19,7 @@ from textcls import ArtifactError, Classifier, ConfigError, InputError
 from textcls.evaluation.drift.distance import Distance, distance
 from textcls.evaluation.drift.drift import measure_drift
 from textcls.evaluation.drift.expected_accuracy import expected_accuracy, of_another_kind
-from textcls.evaluation.drift.summary import BINS, HeldOutSummary, Histogram, UnknownShare
+from textcls.evaluation.drift.summary import BINS, SCORE_STEP, HeldOutSummary, Histogram, UnknownShare
 from textcls.evaluation.drift.tally import Bins, Differences, Tally, chance, compared
 from textcls.evaluation.drift.unknown import UnknownSums, UnknownTokens
 from textcls.evaluation.drift.words import WordCounts, changed_words, likelihood_ratio
@@ -119,6 +119,12 @@ def test_a_histogram_counts_all_values_and_equal_ones_together() -> None:
     assert sum(found.counts) == 45
     assert max(found.counts) >= 30
     assert Histogram.of(np.zeros(0)).counts == (0,)
+
+
+def test_scores_that_are_all_but_sure_lie_in_one_bin() -> None:
+    found = Histogram.of(np.linspace(0.9981, 0.9991, 200), SCORE_STEP)
+    assert found.count(np.linspace(0.9993, 1.0, 50)) == tuple(50 if count else 0 for count in found.counts)
+    assert Histogram.of(np.linspace(0.3, 1.0, 700), SCORE_STEP).edges[:2] == (0.36, 0.43)
 
 
 def answers(held_out: HeldOutSummary) -> st.SearchStrategy[list[tuple[int, float, int, int]]]:

@@ -43,7 +43,7 @@ _GROUPS: Final = (
     Group(
         "Output",
         ("output", "escape-formulas", "stream"),
-        ("output-format", "output-delimiter", "output-encoding", "quiet"),
+        ("prefix", "output-format", "output-delimiter", "output-encoding", "quiet"),
     ),
     Group("Answers", ("top-k", "explain", "threshold", "label-path", "label-separator")),
     Group("Many rows", ("workers", "engine")),
@@ -69,6 +69,7 @@ _GROUPS: Final = (
     type=click.Choice(writing.WRITTEN),
     help="Format of the output.  [default: from its name; on standard output, that of DATA]",
 )
+@click.option("--prefix", default="", metavar="TEXT", help="Begin the names of all columns that are added with TEXT.")
 @click.option(
     "--output-delimiter", metavar="SIGN", callback=delimiter, help="Delimiter of CSV output.  [default: comma]"
 )
@@ -101,6 +102,7 @@ def predict(
     data: tuple[str, ...],
     output: str,
     output_format: Format | None,
+    prefix: str,
     output_delimiter: str | None,
     output_encoding: str | None,
     text_columns: tuple[str, ...],
@@ -122,7 +124,12 @@ def predict(
     deepest node of the tree whose labels together reach the threshold, or one half, and its score are added, too.
     """
     answer = AnswerColumns(
-        explain=explain, top_k=top_k, threshold=threshold, separator=label_separator, label_path=label_path
+        explain=explain,
+        top_k=top_k,
+        threshold=threshold,
+        separator=label_separator,
+        label_path=label_path,
+        prefix=prefix,
     )
     write = WriteOptions(
         format=output_format,

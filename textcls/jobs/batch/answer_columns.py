@@ -36,6 +36,7 @@ class AnswerColumns:
         separator: what joins several labels, and their scores, to one text; None leaves them lists.
         label_path: what separates the parts of labels that are paths of a tree: also the deepest node that is sure, by
             the threshold, and its score; None for no such columns.
+        prefix: with which all their names begin.
     """
 
     explain: bool = False
@@ -44,10 +45,14 @@ class AnswerColumns:
     several: bool = False
     separator: str | None = None
     label_path: str | None = None
+    prefix: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the columns."""
+        return tuple(f"{self.prefix}{name}" for name in self._plain_names())
+
+    def _plain_names(self) -> tuple[str, ...]:
         top = ["top_labels"] if self.top_k is not None else []
         if self.several:
             return ("predicted_labels", "scores", "decision", *top, *(["explanations"] if self.explain else []))
@@ -100,7 +105,7 @@ class AnswerColumns:
         found = [self._of_one(prediction) for prediction in predictions]
         if self.label_path is not None:
             self._add_nodes(found, LabelPaths(classifier.labels, self.label_path), predictions)
-        return found
+        return [{f"{self.prefix}{name}": value for name, value in columns.items()} for columns in found]
 
     def _add_nodes(self, found: Sequence[Columns], tree: LabelPaths, predictions: Sequence[Prediction]) -> None:
         probabilities = [prediction.probabilities for prediction in predictions]

@@ -72,6 +72,9 @@ def _check_columns(table: Table, added: Sequence[str], *, free: bool) -> None:
     for part in table.parts:
         clash = next((name for name in added if name in part.columns), None)
         if clash is not None:
-            raise InputError(f"{part.file} already has a column {clash!r}; rename it, because the answers go there.")
+            raise InputError(
+                f"{part.file} already has a column {clash!r}, where the answers go; give theirs other names, as with "
+                "--prefix answer_."
+            )
     if not free:
         table.require_same_columns()
