@@ -181,7 +181,7 @@ def test_what_tells_the_label_by_itself_is_told_before_training_and_by_check(fol
     ]
     assert checked[1]["missing"] > 0
     shown = run("check", data, "--column", "price", "--column", "outcome").stdout
-    assert "Column price (number):" in shown
+    assert "Column price (number with decimal commas):" in shown
     assert said in shown
     assert "No row has the column 'colour'" in fail(3, "check", data, "--column", "colour")
 
@@ -322,6 +322,23 @@ def test_a_file_without_the_columns_is_answered_and_that_is_told(folder: Path, t
     (tmp_path / "rows.jsonl").write_text('{"text": "hm"}\n{"text": "hm", "product": "lamp"}\n', encoding="utf-8")
     answered = run("predict", folder / "m.onnx", tmp_path / "rows.jsonl", "--output", tmp_path / "answers.jsonl")
     assert "has no column" not in answered.stderr
+
+
+def test_values_that_are_not_understood_are_told_with_the_first_of_them(folder: Path, tmp_path: Path) -> None:
+    rows = [*read_rows(folder / "test.csv")]
+    for i, row in enumerate(rows):
+        row["price"] = f"about {row['price']}" if i % 3 == 0 else row["price"]
+    odd = sum(i % 3 == 0 for i in range(len(rows)))
+    write_rows(tmp_path / "odd.csv", [tuple(rows[0]), *[tuple(row.values()) for row in rows]])
+    told = f"In {odd} rows the column 'price' holds what is not understood and counts as missing, such as 'about "
+    assert told in run("evaluate", folder / "m.onnx", tmp_path / "odd.csv").stderr
+    assert told in run("predict", folder / "m.onnx", tmp_path / "odd.csv", "-o", tmp_path / "out.csv").stderr
+    assert "not understood" not in run("evaluate", folder / "m.onnx", folder / "test.csv").stderr
+    assert told in succeed("check", tmp_path / "odd.csv", "--column", "price:number").replace("\n", " ")
+    checked = json.loads(succeed("check", tmp_path / "odd.csv", "--column", "price:number", "--json"))["columns"][0]
+    assert (checked["not_understood"], checked["missing"] + odd <= len(rows)) == (odd, True)
+    trained = ("train", tmp_path / "odd.csv", "--column", "price:number", "--epochs", "1", "--vectors", "none")
+    assert told in run(*trained, "-o", tmp_path / "m.onnx").stderr
 
 
 def test_no_training_with_columns_goes_on_from_another_and_none_from_it(folder: Path, tmp_path: Path) -> None:

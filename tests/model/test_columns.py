@@ -1,5 +1,6 @@
 """Cells: what stands in a column beside the text, as a model reads it, however it is written."""
 
+import json
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -16,6 +17,7 @@ from textcls.model.columns import (
     category,
     cells_of,
     count,
+    has_decimal_comma,
     moment,
     names_of_cells,
     number,
@@ -59,10 +61,32 @@ COLUMNS = (Column("product", "category", ("phone",)), Column("price", "number"),
         (float("nan"), None),
         (None, None),
         ("12 apples", None),
+        ("31 581,94 €", 31_581.94),
+        ("82\u2019929.80", 82_929.8),
+        ("CHF 12.-", 12),
+        ("R$ 12,50", 12.5),
+        ("-€5", -5),
+        ("\u22125 kr", -5),
+        ("0,862", 0.862),
+        ("TRUE", 1),
+        ("ABC123", None),
+        ("12 34", None),
+        ("12-", None),
     ],
 )
 def test_a_number_is_read_however_it_is_written(value: Any, expected: float | None) -> None:
     assert number(value) == expected
+
+
+def test_a_comma_before_three_digits_is_what_other_values_of_its_column_say() -> None:
+    assert (number("1,234"), number("1,234", decimal_comma=True)) == (1234, 1.234)
+    assert (number("1.234"), number("1.234", decimal_comma=True)) == (1.234, 1234)
+    assert has_decimal_comma(["0,862", "29,76", "11,200"])
+    assert not has_decimal_comma(["1,234", "1.5", "12,345.5"])
+    weights = Column("kg", "number", decimal_comma=True)
+    assert weights.cells("11,200") == ("11.2",)
+    assert Column.from_json(json.loads(json.dumps(weights.to_json()))) == weights
+    assert "decimal_comma" not in Column("kg", "number").to_json()
 
 
 @pytest.mark.parametrize(
@@ -76,6 +100,13 @@ def test_a_number_is_read_however_it_is_written(value: Any, expected: float | No
         (datetime(2024, 5, 31, 14), None, datetime(2024, 5, 31, 14)),
         (np.datetime64("2024-05-31T14:30:00.123456789"), None, datetime(2024, 5, 31, 14, 30, 0, 123456)),
         (np.datetime64("NaT"), None, None),
+        ("31.05.24", None, datetime(2024, 5, 31)),
+        ("2024/05/31", "%d.%m.%Y", datetime(2024, 5, 31)),
+        ("May 31, 2024", "%d/%m/%Y", datetime(2024, 5, 31)),
+        ("31 May 2024 7:05", None, datetime(2024, 5, 31, 7, 5)),
+        ("04-07-2024", "%d/%m/%Y", datetime(2024, 7, 4)),
+        ("04-07-2024", "%m/%d/%Y", datetime(2024, 4, 7)),
+        ("04-07-2024", "%d.%m.%Y", None),
         ("20240531", None, None),
         ("yesterday", "%d.%m.%Y", None),
         ("", None, None),

@@ -22,6 +22,9 @@ VALUES = (
     "  Phone \n XL ", "Straße", "a\x1eb\x1fc", "日本 語", "x" * 300, "half \ud83d",
     "2024-05-31", "2024-05-31T14:30", "2024-05-31 14:30:15", "2024-05-31T14:30:00+02:00", "2024-13-01", "2024-02-30",
     "31.05.2024", "5/31/2024", "31/5/2024 14:30", "2024/05/31", "31 May 2024", "May 31, 2024", "yesterday", "20240531",
+    "31 581,94 €", "31\u202f581,94 €", "82'929.80", "82\u2019929.80", "CHF 12.50", "5 EUR", "12 kr", "R$ 12,50",
+    "12.50 zł", "12,-", "12.\u2013", "Rs. 500", "\u22125", "-€5", "€-5", "0,125", "1.234", "--5", "SKU 12",
+    "1.394,11 EUR", "True", "1,5e3", "12 34", "12-", "04.01.24", "March 30, 2024", "30 march 2024 7:05", "04/07/69",
 )  # fmt: skip
 ROWS: list[Text] = [
     {"text": "refund my order", "product": "Lamp XL", "price": "12,5", "opened": "2024-05-13T12:00"},
@@ -34,6 +37,7 @@ ROWS: list[Text] = [
 def test_cells_are_those_of_python(in_node: Run) -> None:
     columns = [Column("value", "category"), Column("value", "number"), Column("value", "date")]
     columns += [Column("value", "date", date_format=form) for form in DATE_FORMATS]
+    columns.append(Column("value", "number", decimal_comma=True))
     asked = [[column.to_json(), value] for column in columns for value in VALUES]
     code = """
 import { read, namesOfCells } from "./page/columns.mjs";

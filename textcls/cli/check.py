@@ -175,10 +175,12 @@ def _columns_beside(
             "name": column.name,
             "kind": column.kind,
             "read_as": column_kinds.described(column),
-            "missing": column_kinds.missing(column, values[column.name]),
-            "warnings": telling.get(column.name, []),
+            "missing": silences.missing,
+            "not_understood": silences.strange,
+            "warnings": [*filter(None, [silences.sentence(column.name)]), *telling.get(column.name, [])],
         }
         for column in columns
+        for silences in [column_kinds.silences(column, values[column.name])]
     ]
 
 

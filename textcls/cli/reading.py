@@ -232,10 +232,12 @@ class Reading:
         self.bad.say = lambda bad: click.echo(visible(f"Note: skipped {bad.where}: {bad.why}."), err=True)
 
     def say_skipped(self) -> None:
-        """Print which rows were skipped. That is part of the result and printed even if `quiet`."""
-        summary = self.bad.summary()
-        if summary is not None:
-            click.echo(f"Note: {visible(summary)}", err=True)
+        """Print which rows were skipped, and which values were not understood.
+
+        That is part of the result and printed even if `quiet`.
+        """
+        for said in filter(None, (self.bad.summary(), *self.bad.strange_values())):
+            click.echo(f"Note: {visible(said)}", err=True)
 
 
 def written_labels(training: ModelInfo) -> TargetOptions:

@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from textcls.data.rows import MOST_SHOWN, not_read
 from textcls.errors import ConfigError, InputError
 from textcls.model.columns import (
     DATE_FORMATS,
@@ -14,9 +15,11 @@ from textcls.model.columns import (
     Kind,
     category,
     cells_of,
+    has_decimal_comma,
     moment,
     number,
     require_columns,
+    silent,
 )
 
 # A column is of numbers, or of dates, if so many of its values are.
@@ -97,9 +100,29 @@ def cells_of_rows(columns: Sequence[Column], values: Mapping[str, Sequence[Any]]
     return found
 
 
-def missing(column: Column, values: Sequence[Any]) -> int:
-    """Count the values of a column that are missing, or no number or date where one is read."""
-    return sum(not any(column.cells(value)) for value in values)
+class Silences(NamedTuple):
+    """How many values of a column say nothing.
+
+    Attributes:
+        missing: of the rows, that have none.
+        strange: that are no number or date where one is read.
+        first: of these.
+    """
+
+    missing: int
+    strange: int
+    first: str
+
+    def sentence(self, column: str) -> str | None:
+        """Say that values are not understood; None if all are."""
+        return not_read(column, self.strange, self.first) if self.strange else None
+
+
+def silences(column: Column, values: Sequence[Any]) -> Silences:
+    """Return what of a column says nothing."""
+    said = [(reason, value) for value in values for _, reason in silent({column.name: value}, [column])]
+    strange = [str(value)[:MOST_SHOWN] for reason, value in said if reason == "not understood"]
+    return Silences(sum(reason == "missing" for reason, _ in said), len(strange), strange[0] if strange else "")
 
 
 def described(column: Column) -> str:
@@ -113,7 +136,7 @@ def described(column: Column) -> str:
         )
         return f"{column.name} (category, {values})"
     form = "" if column.date_format is None else f" written as {datetime(2024, 12, 31).strftime(column.date_format)}"
-    return f"{column.name} ({column.kind}{form})"
+    return f"{column.name} ({column.kind}{form}{' with decimal commas' if column.decimal_comma else ''})"
 
 
 def _column(name: str, kind: Kind | None, values: Sequence[Any]) -> Column:
@@ -140,7 +163,7 @@ def _read_as(name: str, kind: Kind, known: Sequence[Any]) -> Column:
         case "number":
             if known and not any(number(value) is not None for value in known):
                 raise InputError(f"The column {name!r} holds no number; the first value is {str(known[0])[:40]!r}.")
-            return Column(name, kind)
+            return Column(name, kind, decimal_comma=has_decimal_comma(known))
         case "date":
             date_format = _date_format(known)
             if known and not any(moment(value, date_format) for value in known):

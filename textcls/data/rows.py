@@ -14,6 +14,8 @@ TOO_LONG: Final = f"more than {LONGEST:,} characters, the most that a row may ha
 _SUSPICIOUS_RATIO, _SUSPICIOUS_BYTES = 100, 100_000_000
 # How many bad rows are told in full; all are counted.
 SHOWN: Final = 5
+# Characters of a value that are shown.
+MOST_SHOWN: Final = 40
 
 
 def unpacks_to_too_much(unpacked: int, packed: int) -> bool:
@@ -40,6 +42,12 @@ def require_known(row: Row, columns: Collection[str]) -> None:
     extra = next((name for name in row.fields if name not in columns), None)
     if extra is not None:
         raise InputError(f"{row.where}: the first row lacks the field {extra!r}; write JSONL, which needs no columns.")
+
+
+def not_read(column: str, rows: int, value: str) -> str:
+    """Say that a column holds values that are no numbers or dates, such as `value`."""
+    where = "1 row" if rows == 1 else f"{rows:,} rows"
+    return f"In {where} the column {column!r} holds what is not understood and counts as missing, such as {value!r}."
 
 
 class Bad(NamedTuple):
@@ -98,12 +106,20 @@ class BadRows:
         say: told of each at once, where the end may never come.
         count: how many there were.
         shown: the first of them.
+        strange: of columns that hold what is not understood, how often, and the first such value; their rows can be
+            used.
     """
 
     skip: bool = False
     say: Callable[[Bad], None] | None = None
     count: int = 0
     shown: list[Bad] = field(default_factory=list)
+    strange: dict[str, tuple[int, str]] = field(default_factory=dict)
+
+    def add_strange(self, column: str, value: object) -> None:
+        """Take note of a value that is no number or date where there should be one."""
+        count, first = self.strange.get(column, (0, str(value)[:MOST_SHOWN]))
+        self.strange[column] = (count + 1, first)
 
     def add(self, bad: Bad) -> None:
         """Take note of `bad`.
@@ -124,6 +140,10 @@ class BadRows:
         if not self.count:
             return None
         return f"Skipped {self.count:,} row{'s' * (self.count > 1)} that cannot be used: {self.reasons()}."
+
+    def strange_values(self) -> list[str]:
+        """Return a sentence for each column that holds values which are not understood."""
+        return [not_read(name, rows, value) for name, (rows, value) in self.strange.items()]
 
     def reasons(self) -> str:
         """Return where the first bad rows are and why they are none, and how many there are besides."""

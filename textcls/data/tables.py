@@ -16,7 +16,7 @@ from textcls.data.source import STANDARD, open_source, reading
 from textcls.data.storage import RemoteFile
 from textcls.errors import InputError
 from textcls.model import text_columns
-from textcls.model.columns import Column
+from textcls.model.columns import Column, not_understood, unpack
 
 # Of more files than this one is open at a time, after a first look at each.
 MOST_OPEN: Final = 100
@@ -205,8 +205,11 @@ def texts_of(table: Table, columns: Sequence[str], beside: Sequence[Column] = ()
         text = join_columns(row, columns, beside)
         if isinstance(text, Bad):
             table.bad.add(text)
-        else:
-            yield TextRow(text, row)
+            continue
+        if beside:
+            for name in not_understood(row.fields, beside, unpack(text, beside)[0]):
+                table.bad.add_strange(name, row.fields[name])
+        yield TextRow(text, row)
 
 
 def join_columns(row: Row, columns: Sequence[str], beside: Sequence[Column] = ()) -> str | Bad:

@@ -10,7 +10,7 @@ apart by the separators that ASCII has for that.
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -34,15 +34,38 @@ MOST_COLUMNS: Final = 200
 # What a longer category is cut to.
 CATEGORY_CHARACTERS: Final = 200
 # How tables say that there is no number, or no date.
-_NOTHING: Final = ("", "nan", "null", "none", "na", "n/a")
+_NOTHING: Final = ("", "nan", "null", "none", "na", "n/a", "unknown", "-", "?")
 _EPOCH: Final = datetime(1970, 1, 1)
 _WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_IN_THOUSANDS: Final = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?")
-_IN_THOUSANDS_BY_POINTS: Final = re.compile(r"[+-]?\d{1,3}(\.\d{3})+,\d+|[+-]?\d{1,3}(\.\d{3}){2,}")
-_WITH_DECIMAL_COMMA: Final = re.compile(r"[+-]?\d+,\d+")
-_AROUND_NUMBERS: Final = " \t\n\r\u00a0\u202f'%$\u20ac\u00a3\u00a5"
-# How dates are written where not as ISO 8601 says, tried in this order.
-DATE_FORMATS: Final = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y", "%d %b %Y", "%b %d, %Y")
+# Currencies that stand around numbers, and what else does.
+_CODES: Final = (
+    "AED|AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HKD|HUF|ILS|INR|JPY|KRW|MXN|MYR|NOK|NZD|PHP|PLN|RON|RUB|SAR|SEK|SGD|THB|TRY|"
+    "TWD|UAH|USD|VND|ZAR"
+)
+_UNIT: Final = rf"(?:[A-Z]{{0,2}}[$\u00a2-\u00a5\u0e3f\u20a0-\u20cf]|{_CODES}|Rs\.?|kr\.?|z\u0142|K\u010d|Ft|%)"
+_SPACE: Final = "[ \t\n\r\u00a0\u2009\u202f]*"
+_NUMBER: Final = re.compile(
+    rf"{_SPACE}'?([+-]?){_SPACE}(?:{_UNIT}{_SPACE})?([+-]?)"
+    r"(\.?\d(?:[\d.,' \u00a0\u2009\u202f]*\d)?\.?)((?:[eE][+-]?\d+)?)"
+    rf"(?:[.,][-\u2013\u2014]+)?{_SPACE}(?:{_UNIT}{_SPACE})?",
+    re.ASCII,
+)
+# Digits in groups of three, which commas and points part as well as decimals.
+_IN_GROUPS: Final = re.compile(r"\d{1,3}(?:[' \u00a0\u2009\u202f]\d{3})+(?:[.,]\d+)?")
+_EITHER: Final = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
+_BY_COMMAS: Final = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")
+_DECIMAL_COMMA: Final = re.compile(r"\d+,\d+|[1-9]\d{0,2}(?:\.\d{3})+,\d+|[1-9]\d{0,2}(?:\.\d{3}){2,}")
+_DECIMAL_POINT: Final = re.compile(r"\d+\.?\d*|\.\d+")
+_TRUTHS: Final = {"true": 1.0, "false": 0.0}
+# How dates are written where not as ISO 8601 says, tried in this order: where it is clear which number is the month, as
+# before points the day comes first; then with the day before the month; then with the month before the day.
+_CLEAR_DATES: Final = (
+    "%d.%m.%Y", "%Y/%m/%d", "%d %b %Y", "%b %d, %Y", "%d %B %Y", "%B %d, %Y", "%d.%m.%y",
+)  # fmt: skip
+_DAY_FIRST: Final = ("%d/%m/%Y", "%d-%m-%Y", "%d/%m/%y")
+_MONTH_FIRST: Final = ("%m/%d/%Y", "%m-%d-%Y", "%m/%d/%y")
+DATE_FORMATS: Final = (*_CLEAR_DATES, *_DAY_FIRST, *_MONTH_FIRST)
+_DATE_AND_TIME: Final = re.compile(r"(\S.{5,17}?)(?: \d\d?:\d\d(:\d\d)?)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +77,8 @@ class Column:
         kind: how it is read.
         values: of a category those that the training has seen, the most frequent first; of others none.
         knots: of a number or a date, between which values its curve is a line each, rising; none before it is fitted.
-        date_format: how its dates are written (as `datetime.strptime` reads them), where not as ISO 8601 says.
+        date_format: how most of its dates are written (as `datetime.strptime` reads them), where not as ISO 8601 says.
+        decimal_comma: of numbers, whether 1,234 is less than two, and 1.234 more than a thousand.
     """
 
     name: str
@@ -62,6 +86,7 @@ class Column:
     values: tuple[str, ...] = ()
     knots: tuple[float, ...] = ()
     date_format: str | None = None
+    decimal_comma: bool = False
 
     @property
     def numbers(self) -> int:
@@ -85,7 +110,7 @@ class Column:
             case "category":
                 return (category(value),)
             case "number":
-                found = number(value)
+                found = number(value, decimal_comma=self.decimal_comma)
                 return ("" if found is None else decimal(found),)
             case "date":
                 when = moment(value, self.date_format)
@@ -96,7 +121,8 @@ class Column:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain data."""
-        return asdict(self)
+        found = asdict(self)
+        return found if self.decimal_comma else {name: found[name] for name in found if name != "decimal_comma"}
 
     @classmethod
     def from_json(cls, found: object) -> "Column":
@@ -105,16 +131,19 @@ class Column:
         Raises:
             ValueError: that is no column.
         """
-        if not isinstance(found, dict) or set(found) != set(cls.__slots__):
+        if not isinstance(found, dict) or {"decimal_comma", *found} != set(cls.__slots__):
             raise ValueError("columns holds something that is no column")
-        name, kind, values, knots, form = (found[key] for key in cls.__slots__)
+        whole = {"decimal_comma": False} | found
+        name, kind, values, knots, form, comma = (whole[key] for key in cls.__slots__)
         if not isinstance(name, str) or not name or kind not in KINDS or not isinstance(form, str | None):
             raise ValueError("columns holds a column without a name, or of a kind that there is not")
         if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
             raise ValueError("columns holds values that are no strings")
         if not isinstance(knots, list) or not all(type(knot) in (int, float) and math.isfinite(knot) for knot in knots):
             raise ValueError("columns holds knots that are no finite numbers")
-        return cls(name, kind, tuple(values), tuple(knots), form)
+        if type(comma) is not bool:
+            raise ValueError("columns holds a column whose decimal_comma is neither true nor false")
+        return cls(name, kind, tuple(values), tuple(knots), form, comma)
 
 
 def category(value: object) -> str:
@@ -133,30 +162,60 @@ def category(value: object) -> str:
     return "" if unpaired_surrogate(found) else found
 
 
-def number(value: object) -> float | None:
-    """Return a number, also of a string such as `1,234.50`, `1.234,50`, `12,5` or `$ 12`; None for anything else.
+def number(value: object, *, decimal_comma: bool = False) -> float | None:
+    """Return a number, also of a string such as `1,234.50`, `1.234,50`, `12,5`, `31 581,94 €` or `CHF 12.-`.
 
-    A comma before three digits parts thousands, a point never does but before a comma or another point.
+    Returns None for anything else.
+
+    Args:
+        value: a number, a truth value, or a string.
+        decimal_comma: whether `1,234` is less than two, and `1.234` more than a thousand; else the reverse.
 
     Raises:
         ValueError: it is a list or an object.
     """
     written = _plain(value)
     if isinstance(written, str):
-        written = written.strip(_AROUND_NUMBERS)
-        if _IN_THOUSANDS.fullmatch(written):
-            written = written.replace(",", "")
-        elif _IN_THOUSANDS_BY_POINTS.fullmatch(written) or _WITH_DECIMAL_COMMA.fullmatch(written):
-            written = written.replace(".", "").replace(",", ".")
-        elif "_" in written:
-            return None
+        if (found := written.strip().casefold()) in _TRUTHS:
+            return _TRUTHS[found]
+        written = _decimal_of(written, decimal_comma)
     elif not isinstance(written, Real | Decimal):
         return None
     try:
-        found = float(written)
-    except (ValueError, OverflowError):  # It is no number, or one beyond all that are.
+        read = math.nan if written is None else float(written)
+    except OverflowError:  # It is beyond all that there are.
         return None
-    return found if abs(found) < 1e30 else None
+    return read if abs(read) < 1e30 else None
+
+
+def _decimal_of(written: str, decimal_comma: bool) -> str | None:
+    """Return a number as Python writes it; None if it is none."""
+    found = _NUMBER.fullmatch(written.replace("\u2212", "-").replace("\u2019", "'"))
+    if found is None:
+        return None
+    sign, inner, digits, power = found.groups()
+    if _IN_GROUPS.fullmatch(digits):
+        digits = re.sub("[^0-9.,]", "", digits).replace(",", ".")
+    elif _EITHER.fullmatch(digits):
+        digits = digits.replace("." if decimal_comma else ",", "").replace(",", ".")
+    elif _BY_COMMAS.fullmatch(digits):
+        digits = digits.replace(",", "")
+    elif _DECIMAL_COMMA.fullmatch(digits):
+        digits = digits.replace(".", "").replace(",", ".")
+    elif not _DECIMAL_POINT.fullmatch(digits):
+        return None
+    return None if sign and inner else sign + inner + digits + power
+
+
+def has_decimal_comma(values: Iterable[object]) -> bool:
+    """Return whether of numbers that are written, more have a decimal comma than a point; `1,234` says neither."""
+    commas = points = 0
+    for value in values:
+        digits = re.sub("[^0-9.,]", "", value) if isinstance(value, str) else ""
+        if not _EITHER.fullmatch(digits):
+            commas += bool(_DECIMAL_COMMA.fullmatch(digits))
+            points += bool(("." in digits and _DECIMAL_POINT.fullmatch(digits)) or _BY_COMMAS.fullmatch(digits))
+    return commas > points
 
 
 def _plain(value: object) -> object:
@@ -191,7 +250,8 @@ def moment(value: object, date_format: str | None = None) -> datetime | None:
 
     Args:
         value: a date, or a string.
-        date_format: how strings are written that are not as ISO 8601 says.
+        date_format: how most strings are written that are not as ISO 8601 says; others are understood where they cannot
+            mean another day.
 
     Raises:
         ValueError: it is a list or an object.
@@ -207,16 +267,27 @@ def moment(value: object, date_format: str | None = None) -> datetime | None:
         # Digits alone are numbers, though ISO 8601 has dates of such.
         return None if written.isdigit() else datetime.fromisoformat(written).replace(tzinfo=None)
     except ValueError:
-        return None if date_format is None else _parsed(written, date_format)
+        return _parsed(written, date_format)
 
 
-def _parsed(written: str, date_format: str) -> datetime | None:
-    for form in (date_format, f"{date_format} %H:%M", f"{date_format} %H:%M:%S"):
+def _parsed(written: str, date_format: str | None) -> datetime | None:
+    found = _DATE_AND_TIME.fullmatch(written)
+    if found is None:
+        return None
+    time = "" if found[1] == written else " %H:%M:%S" if found[2] else " %H:%M"
+    for form in _forms_beside(date_format):
         try:
-            return datetime.strptime(written, form)
+            return datetime.strptime(written, form + time)
         except ValueError:
             continue
     return None
+
+
+@lru_cache
+def _forms_beside(date_format: str | None) -> tuple[str, ...]:
+    """Return how dates may be written in a column where most are written in one way."""
+    alike = next((forms for forms in (_DAY_FIRST, _MONTH_FIRST) if date_format in forms), ())
+    return tuple(dict.fromkeys([*([] if date_format is None else [date_format]), *_CLEAR_DATES, *alike]))
 
 
 def cells_of(fields: Mapping[str, Any], columns: Sequence[Column]) -> list[str]:
@@ -239,6 +310,19 @@ def cells_of(fields: Mapping[str, Any], columns: Sequence[Column]) -> list[str]:
         numbers += found[: column.numbers]
         categories += found[column.numbers :]
     return numbers + categories
+
+
+def not_understood(fields: Mapping[str, Any], columns: Sequence[Column], cells: Sequence[str]) -> list[str]:
+    """Return the columns whose values are no numbers or dates where there should be some.
+
+    Args:
+        fields: as of `cells_of`.
+        columns: likewise.
+        cells: what that returned.
+    """
+    with_numbers = (column.name for column in columns if column.numbers)
+    empty = [name for name, cell in zip(with_numbers, cells, strict=False) if not cell and fields.get(name) is not None]
+    return [name for name in empty if category(fields[name]) not in _NOTHING]
 
 
 def silent(fields: Mapping[str, Any], columns: Sequence[Column]) -> Iterator[tuple[str, Silence]]:

@@ -64,6 +64,8 @@ def columns_beside(wanted: Mapping[str, Kind | None], rows: Rows, reading: Readi
     columns = column_kinds.columns_of(wanted, rows.more, [*rows.text_columns, rows.label_column])
     if columns:
         reading.say([f"Columns beside the text: {', '.join(map(column_kinds.described, columns))}."])
+        strange = (column_kinds.silences(one, rows.more[one.name]).sentence(one.name) for one in columns)
+        reading.say([said for said in strange if said is not None])
         if isinstance(rows, Labelled):
             telling = telling_columns.telling(columns, column_kinds.cells_of_rows(columns, rows.more), rows.labels)
             reading.say([said for sentences in telling.values() for said in sentences])

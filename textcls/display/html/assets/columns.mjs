@@ -3,10 +3,24 @@
 
 const CATEGORY_CHARACTERS = 200;
 const SPACES = /[\t-\r\x1c- \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/;
-const AROUND_NUMBERS = /^[ \t\n\r\xa0\u202f'%$€£¥]+|[ \t\n\r\xa0\u202f'%$€£¥]+$/g;
+const CODES =
+  "AED|AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HKD|HUF|ILS|INR|JPY|KRW|MXN|MYR|NOK|NZD|PHP|PLN|RON|RUB|SAR|SEK|SGD|THB|TRY|" +
+  "TWD|UAH|USD|VND|ZAR";
+const UNIT = `(?:[A-Z]{0,2}[$\xa2-\xa5\u0e3f\u20a0-\u20cf]|${CODES}|Rs\\.?|kr\\.?|z\u0142|K\u010d|Ft|%)`;
+const SPACE = "[ \\t\\n\\r\xa0\u2009\u202f]*";
+const NUMBER = new RegExp(
+  `^${SPACE}'?([+-]?)${SPACE}(?:${UNIT}${SPACE})?([+-]?)` +
+    "(\\.?\\d(?:[\\d.,' \xa0\u2009\u202f]*\\d)?\\.?)((?:[eE][+-]?\\d+)?)" +
+    `(?:[.,][-\u2013\u2014]+)?${SPACE}(?:${UNIT}${SPACE})?$`,
+);
+const CLEAR_DATES = ["%d.%m.%Y", "%Y/%m/%d", "%d %b %Y", "%b %d, %Y", "%d %B %Y", "%B %d, %Y", "%d.%m.%y"];
+const DATES_ALIKE = [
+  ["%d/%m/%Y", "%d-%m-%Y", "%d/%m/%y"],
+  ["%m/%d/%Y", "%m-%d-%Y", "%m/%d/%y"],
+];
 const ISO =
   /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,]\d+)?)?)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?$/;
-const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+const MONTHS = "january february march april may june july august september october november december".split(" ");
 const WEEKDAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 const DAY = 86_400_000;
 
@@ -53,10 +67,10 @@ export function told(cells, { columns = [] }) {
   });
 }
 
-function cellsOf(value, { kind, date_format }) {
+function cellsOf(value, { kind, date_format, decimal_comma = false }) {
   if (kind === "category") return [category(value)];
   if (kind === "number") {
-    const found = number(value);
+    const found = number(value, decimal_comma);
     return [found === null ? "" : String(found)];
   }
   const when = moment(value, date_format);
@@ -71,15 +85,32 @@ function category(value) {
   return /\p{Surrogate}/u.test(found) ? "" : found;
 }
 
-function number(value) {
+function number(value, decimalComma) {
   if (typeof value === "boolean") return Number(value);
-  if (typeof value === "number") return Number.isFinite(value) && Math.abs(value) < 1e30 ? value : null;
-  if (typeof value !== "string") return null;
-  let written = value.replace(AROUND_NUMBERS, "");
-  if (/^[+-]?\d{1,3}(,\d{3})+(\.\d+)?$/.test(written)) written = written.replaceAll(",", "");
-  else if (/^[+-]?(\d{1,3}(\.\d{3})+,\d+|\d{1,3}(\.\d{3}){2,}|\d+,\d+)$/.test(written)) written = written.replaceAll(".", "").replace(",", ".");
-  if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(written)) return null;
-  return Math.abs(Number(written)) < 1e30 ? Number(written) : null;
+  if (typeof value === "string") {
+    const truth = ["false", "true"].indexOf(value.trim().toLowerCase());
+    return truth >= 0 ? truth : bounded(decimalOf(value, decimalComma));
+  }
+  return typeof value === "number" ? bounded(value) : null;
+}
+
+const bounded = (value) => (value !== null && Math.abs(Number(value)) < 1e30 ? Number(value) : null);
+
+/** A number as JavaScript writes it; null if it is none. */
+function decimalOf(written, decimalComma) {
+  const found = NUMBER.exec(written.replaceAll("\u2212", "-").replaceAll("\u2019", "'"));
+  if (!found || (found[1] && found[2])) return null;
+  let digits = found[3];
+  if (/^\d{1,3}([' \xa0\u2009\u202f]\d{3})+([.,]\d+)?$/.test(digits)) {
+    digits = digits.replace(/[^\d.,]/g, "").replace(",", ".");
+  } else if (/^[1-9]\d{0,2}[.,]\d{3}$/.test(digits)) {
+    digits = digits.replace(decimalComma ? "." : ",", "").replace(",", ".");
+  } else if (/^[1-9]\d{0,2}(,\d{3})+(\.\d+)?$/.test(digits)) {
+    digits = digits.replaceAll(",", "");
+  } else if (/^(\d+,\d+|[1-9]\d{0,2}(\.\d{3})+,\d+|[1-9]\d{0,2}(\.\d{3}){2,})$/.test(digits)) {
+    digits = digits.replaceAll(".", "").replace(",", ".");
+  } else if (!/^(\d+\.?\d*|\.\d+)$/.test(digits)) return null;
+  return found[1] + found[2] + digits + found[4];
 }
 
 /** A date as it is told where it was written: its time zone is left out. */
@@ -88,15 +119,25 @@ function moment(value, format) {
   const written = value.trim();
   const iso = ISO.exec(written);
   if (iso) return dateOf(...iso.slice(1).map((part) => Number(part ?? 0)));
-  if (!format) return null;
-  const order = [...format.matchAll(/%(.)/g)].map(([, part]) => part);
-  const parts = { d: "(\\d\\d?)", m: "(\\d\\d?)", Y: "(\\d{4})", b: "([a-z]{3})" };
-  const pattern = format.replace(/[.]/g, "\\.").replace(/%(.)/g, (_, part) => parts[part]);
+  const alike = DATES_ALIKE.find((forms) => forms.includes(format)) ?? [];
+  for (const form of [...(format ? [format] : []), ...CLEAR_DATES, ...alike]) {
+    const when = writtenAs(written, form);
+    if (when) return when;
+  }
+  return null;
+}
+
+function writtenAs(written, form) {
+  const order = [...form.matchAll(/%(.)/g)].map(([, part]) => part);
+  const parts = { d: "(\\d\\d?)", m: "(\\d\\d?)", Y: "(\\d{4})", y: "(\\d\\d)", b: "([a-z]{3})", B: "([a-z]{3,9})" };
+  const pattern = form.replace(/[.]/g, "\\.").replace(/%(.)/g, (_, part) => parts[part]);
   const found = new RegExp(`^${pattern}(?: (\\d\\d?):(\\d\\d)(?::(\\d\\d))?)?$`, "i").exec(written);
   if (!found) return null;
-  const of = Object.fromEntries(order.map((part, i) => [part, found[i + 1]]));
-  const month = of.b ? MONTHS.indexOf(of.b.toLowerCase()) + 1 : Number(of.m);
-  return dateOf(Number(of.Y), month, Number(of.d), ...found.slice(order.length + 1).map((part) => Number(part ?? 0)));
+  const of = Object.fromEntries(order.map((part, i) => [part, found[i + 1].toLowerCase()]));
+  const short = MONTHS.map((name) => name.slice(0, 3));
+  const month = of.b ? short.indexOf(of.b) + 1 : of.B ? MONTHS.indexOf(of.B) + 1 : Number(of.m);
+  const year = of.y ? Number(of.y) + (of.y < "69" ? 2000 : 1900) : Number(of.Y);
+  return dateOf(year, month, Number(of.d), ...found.slice(order.length + 1).map((part) => Number(part ?? 0)));
 }
 
 function dateOf(year, month, day, hour, minute, second) {
