@@ -341,6 +341,30 @@ def test_values_that_are_not_understood_are_told_with_the_first_of_them(folder: 
     assert told in run(*trained, "-o", tmp_path / "m.onnx").stderr
 
 
+def test_rows_that_differ_in_a_column_are_no_copies_and_their_labels_are_judged_by_it(tmp_path: Path) -> None:
+    draw = random.Random()
+    texts = [f"{name} attached" for name in ("invoice", "receipt", "order", "note", "letter", "bill")]
+    amounts = [draw.uniform(1, 5000) for _ in range(300)]
+    labelled = [(draw.choice(texts), f"{amount:.2f}", "manager" if amount > 2000 else "clerk") for amount in amounts]
+    wrong = [i for i in range(0, 300, 25) if abs(amounts[i] - 2000) > 500]
+    other = {"manager": "clerk", "clerk": "manager"}
+    for i in wrong:
+        text, amount, label = labelled[i]
+        labelled[i] = (text, amount, other[label])
+    data = write_rows(tmp_path / "rows.csv", [("text", "amount", "label"), *labelled])
+    audited = ("check", data, "--column", "amount", "--labels", "--suspects", tmp_path / "suspects.csv")
+    said = run(*audited, "--write", tmp_path / "clean.csv").stdout
+    assert "copies" not in said
+    assert read_rows(tmp_path / "clean.csv") == read_rows(data)
+    suspects = read_rows(tmp_path / "suspects.csv")
+    found = {row["amount"] for row in suspects}
+    assert len(found & {labelled[i][1] for i in wrong}) >= len(wrong) // 2
+    assert all("amount = " in row["because_of"] for row in suspects[:5])
+    assert "300 rows are copies" not in said
+    plain = succeed("check", data)
+    assert "294 rows are copies of an earlier text" in plain
+
+
 def test_no_training_with_columns_goes_on_from_another_and_none_from_it(folder: Path, tmp_path: Path) -> None:
     given = ("train", folder / "train.csv", "--output", tmp_path / "m.onnx", "--quiet")
     fresh = (*given, "--epochs", "1", "--vectors", "none")

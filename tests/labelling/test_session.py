@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -172,7 +173,9 @@ def test_suspects_are_asked_for_in_their_order_and_only_their_lines_change(begin
         SuspectRow(3, "three", "a", "b", 0.2, 0.7, (), 0),
     ]
     session = begin(texts, suspects=suspects)
-    session.file.exchange(Annotation(text, ("a",), row, "given") for row, text in enumerate(texts))
+    beside = [{"shop": f"shop {row}", "opened": date(2024, 5, row + 1)} for row in range(4)]
+    given = (Annotation(text, ("a",), row, "given", beside=beside[row]) for row, text in enumerate(texts))
+    session.file.exchange(given)
     session.file.close()
     session = begin(texts, suspects=suspects)
     first = session.next("one")
@@ -192,6 +195,9 @@ def test_suspects_are_asked_for_in_their_order_and_only_their_lines_change(begin
     session.undo("one")
     session.undo("one")
     assert [answer.labels[0] for answer in session.file.answers] == ["a"] * 4
+    assert [answer.beside for answer in session.file.answers] == [
+        {"shop": f"shop {row}", "opened": f"2024-05-0{row + 1}"} for row in range(4)
+    ]
     assert row_of(session, "one") == 1
 
 

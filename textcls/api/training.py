@@ -72,12 +72,15 @@ def train(
     return classifier
 
 
-def audit_labels(texts: Sequence[str], labels: Sequence[Label], **options: Any) -> LabelAudit:
+def audit_labels(
+    texts: Sequence[Text], labels: Sequence[Label], *, columns: Sequence[str] = (), **options: Any
+) -> LabelAudit:
     """Return the texts of which a label is probably wrong, or missing: what `textcls check --labels` lists.
 
     Args:
-        texts: the texts.
-        labels: the label of each, or its labels, as of `train`.
+        texts: the texts, or rows, as of `train`.
+        labels: the label of each, or its labels, likewise.
+        columns: columns beside the text, likewise.
         options: of the trainings, as those of `train`.
 
     Raises:
@@ -87,5 +90,7 @@ def audit_labels(texts: Sequence[str], labels: Sequence[Label], **options: Any) 
     """
     for given, what in ((texts, "texts"), (labels, "labels")):
         require_sequence(given, what)
-    found: LabelAudit = optional_dependencies.load(AUDIT, "textcls.audit_labels")(texts, labels, **options)
+    found: LabelAudit = optional_dependencies.load(AUDIT, "textcls.audit_labels")(
+        texts, labels, columns=columns, **options
+    )
     return found

@@ -1,6 +1,6 @@
 """`textcls check`: what labelled rows are like, and what may be wrong with them, before they are trained on."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Final
@@ -10,7 +10,7 @@ from click.core import ParameterSource
 
 from textcls._util import optional_dependencies
 from textcls._util.atomic_write import check_not_an_input
-from textcls.cli.columns_beside import column_option, named_columns
+from textcls.cli.columns_beside import column_option, named_columns, read_columns
 from textcls.cli.options import (
     DATA,
     PATH,
@@ -23,8 +23,7 @@ from textcls.cli.options import (
     target_options,
 )
 from textcls.cli.reading import Reading
-from textcls.data import TargetOptions, column_kinds
-from textcls.data.column_kinds import cells_of_rows, columns_of
+from textcls.data import TargetOptions
 from textcls.data.labelled import LabelledRow
 from textcls.data.memory import Readable
 from textcls.data.rows import Row
@@ -35,13 +34,11 @@ from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import show
 from textcls.display.terminal.data_quality import data_quality_report, label_audit_report
 from textcls.display.text import plural
-from textcls.errors import ConfigError, InputError
+from textcls.errors import ConfigError
 from textcls.evaluation.data_quality import mending
 from textcls.evaluation.data_quality.label_audit import COLUMNS, LabelAudit
 from textcls.evaluation.data_quality.mending import Mended
 from textcls.evaluation.data_quality.report import check as check_rows
-from textcls.explain import telling_columns
-from textcls.model.columns import Kind
 
 AUDIT: Final = "textcls_training.audit.rows:audit_rows"
 
@@ -130,22 +127,22 @@ def check(
     with reading.table_of_targets(data, text_columns, label_column, targets) as table, validation as valid_table:
         valid_rows = None if valid_table is None else valid_table.rows
         rows = _keeping(table.rows, kept) if audits or wanted or mended_table is not None else table.rows
-        report = check_rows(rows, valid_rows, expected=table.label_columns, bad=reading.bad)
-    beside = _columns_beside(wanted, kept, [*table.text_columns, table.label_column])
+        report = check_rows(rows, valid_rows, expected=table.label_columns, bad=reading.bad, columns=[*wanted])
+    beside = read_columns(wanted, kept, [*table.text_columns, table.label_column])
     mended = None
     if mended_table is not None:
         label_column = None if table.label_columns else table.label_column
-        mended = mending.mend(kept, table.text_columns, label_column, kinds, targets.label_separator)
+        mended = mending.mend(kept, table.text_columns, label_column, kinds, targets.label_separator, wanted)
     audit = None
     if audit_rows is not None:
-        audit = audit_rows(kept, quiet=reading.quiet)
+        audit = audit_rows(kept, beside.columns, beside.cells, quiet=reading.quiet)
     if as_json:
         more: dict[str, Any] = {"label_audit": audit.as_json()} if audit else {}
-        more |= {"columns": beside} if beside else {}
+        more |= {"columns": beside.found} if wanted else {}
         click.echo(json_line(report.as_json() | more | ({"mended": mended.as_json()} if mended else {})))
     else:
         wrong = [] if audit is None else label_audit_report(audit, [kept[one.row].row.where for one in audit.suspects])
-        show([*data_quality_report(report), *map(_told, beside), *wrong])
+        show([*data_quality_report(report), *beside.lines(), *wrong])
     # Last of all: what was found has been told where the file cannot be written.
     if mended is not None and mended_table is not None:
         _write_mended(mended_table, mended)
@@ -155,39 +152,6 @@ def check(
         _write(table_of_suspects, [kept[one.row].row for one in audit.suspects], audit, targets.label_separator)
         if not as_json:
             show([f"{plural(len(audit.suspects), 'row')} -> {suspects}"])
-
-
-def _columns_beside(
-    wanted: Mapping[str, Kind | None], rows: Sequence[LabelledRow[Target]], others: Sequence[str]
-) -> list[dict[str, Any]]:
-    """Return what there is to say of each column beside the text."""
-    if not wanted:
-        return []
-    if strange := next((name for name in wanted if not any(name in row.row.fields for row in rows)), None):
-        raise InputError(f"No row has the column {strange!r}; name another one, or leave it out.")
-    values = {name: [row.row.fields.get(name) for row in rows] for name in wanted}
-    columns = columns_of(wanted, values, others)
-    labels = [row.label for row in rows if isinstance(row.label, str)]
-    cells = cells_of_rows(columns, values)
-    telling = telling_columns.telling(columns, cells, labels) if len(labels) == len(rows) else {}
-    return [
-        {
-            "name": column.name,
-            "kind": column.kind,
-            "read_as": column_kinds.described(column),
-            "missing": silences.missing,
-            "not_understood": silences.strange,
-            "warnings": [*filter(None, [silences.sentence(column.name)]), *telling.get(column.name, [])],
-        }
-        for column in columns
-        for silences in [column_kinds.silences(column, values[column.name])]
-    ]
-
-
-def _told(column: Mapping[str, Any]) -> str:
-    warnings = "".join(f" {said}" for said in column["warnings"])
-    there = f"{plural(column['missing'], 'row')} without a value" if column["missing"] else "all rows have a value"
-    return f"Column {column['read_as']}: {there}.{warnings}"
 
 
 def _keeping(rows: Iterable[LabelledRow[Target]], kept: list[LabelledRow[Target]]) -> Iterator[LabelledRow[Target]]:

@@ -1,18 +1,21 @@
-"""The option `--column` of commands that read labelled rows: which columns beside the text are meant."""
+"""The option `--column` of commands that read labelled rows: columns beside the text, and what they hold."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import click
 
 from textcls.cli.reading import Reading
 from textcls.data import BadRows, TargetOptions, open_tables, open_targets
-from textcls.data.column_kinds import EVERY_COLUMN, wanted_kinds
+from textcls.data.column_kinds import EVERY_COLUMN, cells_of_rows, columns_of, described, silences, wanted_kinds
+from textcls.data.labelled import LabelledRow
 from textcls.data.memory import Readable
 from textcls.data.source import STANDARD
-from textcls.data.targets import columns_of_labels
+from textcls.data.targets import Target, columns_of_labels
+from textcls.display.text import plural
 from textcls.errors import InputError
-from textcls.model.columns import Kind
+from textcls.explain import telling_columns
+from textcls.model.columns import Column, Kind
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -58,3 +61,59 @@ def named_columns(
         if targets.label_columns:
             taken |= set(columns_of_labels(table.parts[0], targets, labelled.text_columns))
         return dict.fromkeys(name for name in table.columns if name not in taken) | named
+
+
+class ReadColumns(NamedTuple):
+    """Columns beside the texts of labelled rows.
+
+    Attributes:
+        columns: how they are read.
+        cells: of each row.
+        found: what there is to say of each, as plain data.
+    """
+
+    columns: tuple[Column, ...]
+    cells: Sequence[Sequence[str]]
+    found: Sequence[Mapping[str, Any]]
+
+    def lines(self) -> Iterator[str]:
+        """Say it, a line a column."""
+        for column in self.found:
+            warnings = "".join(f" {said}" for said in column["warnings"])
+            missing = column["missing"]
+            there = f"{plural(missing, 'row')} without a value" if missing else "all rows have a value"
+            yield f"Column {column['read_as']}: {there}.{warnings}"
+
+
+def read_columns(
+    wanted: Mapping[str, Kind | None], rows: Sequence[LabelledRow[Target]], others: Sequence[str]
+) -> ReadColumns:
+    """Read the columns beside the text of rows, and find out what there is to say of each.
+
+    Raises:
+        InputError: no row has one of them, or it cannot be read.
+    """
+    if not wanted:
+        return ReadColumns((), (), ())
+    if absent := next((name for name in wanted if not any(name in row.row.fields for row in rows)), None):
+        raise InputError(f"No row has the column {absent!r}; name another one, or leave it out.")
+    values = {name: [row.row.fields.get(name) for row in rows] for name in wanted}
+    columns = columns_of(wanted, values, others)
+    labels = [row.label for row in rows if isinstance(row.label, str)]
+    cells = cells_of_rows(columns, values)
+    telling = telling_columns.telling(columns, cells, labels) if len(labels) == len(rows) else {}
+    found = []
+    for column in columns:
+        silent = silences(column, values[column.name])
+        not_understood = silent.sentence(column.name)
+        found.append(
+            {
+                "name": column.name,
+                "kind": column.kind,
+                "read_as": described(column),
+                "missing": silent.missing,
+                "not_understood": silent.strange,
+                "warnings": [*filter(None, [not_understood]), *telling.get(column.name, [])],
+            }
+        )
+    return ReadColumns(columns, cells, found)

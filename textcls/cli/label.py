@@ -1,7 +1,7 @@
 """`textcls label`: a page on this machine to label texts, while a model learns beside it."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +19,7 @@ from textcls.display.text import plural
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation.data_quality.label_audit import SuspectRow
 from textcls.evaluation.label_set_evaluation import present
-from textcls.labelling.answers import Annotation, AnnotationsFile
+from textcls.labelling.answers import OWN_FIELDS, Annotation, AnnotationsFile
 from textcls.labelling.http import Server
 from textcls.labelling.session import Session
 from textcls.labelling.suggest import Pool
@@ -94,18 +94,22 @@ def label(
     output = output or data.with_name(f"{data.name.partition('.')[0]}.labels.jsonl")
     check_not_an_input(output, [data])
     learner_of = None if suspects else optional_dependencies.load(LEARNER, "textcls label")
-    rows: list[LabelledRow[Target]] = []
+    rows, taken = list[LabelledRow[Target]](), set(OWN_FIELDS)
     if suspects:
         targets = TargetOptions(label_separator=label_separator, several=True if several else None)
         with reading.table_of_targets([data], text_columns, label_column, targets) as table:
             rows = list(table.rows)
+            taken |= {*table.text_columns, table.label_column}
         several = not isinstance(rows[0].label, str)
     texts = [row.text for row in rows] if suspects else _texts(data, text_columns, reading)
     reading.say_skipped()
     found = _suspects(rows, reading) if suspects else ()
     with closing(AnnotationsFile(output, several=several)) as file:
         if rows and not file.answers:
-            file.exchange(Annotation(row.text, _labels(row), number, "given") for number, row in enumerate(rows))
+            file.exchange(
+                Annotation(row.text, _labels(row), number, "given", beside=_others(row, taken))
+                for number, row in enumerate(rows)
+            )
         learner = None if learner_of is None else learner_of(texts, several=several)
         start = [] if suspects else Pool.of(texts, START_CANDIDATES).choose(START, [one.text for one in file.answers])
         session = Session(texts, labels, file, learner, start=start, suspects=found)
@@ -143,6 +147,11 @@ def _texts(path: Path, columns: tuple[str, ...], reading: Reading) -> list[str]:
 def _labels(row: LabelledRow[Target]) -> tuple[str, ...]:
     """Return the label of a row, or those that it may have."""
     return (row.label,) if isinstance(row.label, str) else tuple(sorted(present(row.label)))
+
+
+def _others(row: LabelledRow[Target], taken: Collection[str]) -> dict[str, Any]:
+    """Return what stands in the other columns of a row."""
+    return {name: value for name, value in row.row.fields.items() if name not in taken}
 
 
 def _suspects(rows: Sequence[LabelledRow[Target]], reading: Reading) -> Sequence[SuspectRow]:

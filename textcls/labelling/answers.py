@@ -6,9 +6,9 @@ new one or, after a kill, still the old one. A line that a kill has cut off was 
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Final, Literal
 
@@ -20,6 +20,8 @@ from textcls.model.labels import label_problem
 # Why a row was asked for: to begin with, as it teaches much, for the estimate of accuracy, as its label is doubtful;
 # or it was not asked for, and has the label that it came with.
 Chosen = Literal["start", "model", "random", "suspect", "given"]
+# What an answer says by itself; a column of this name is not kept beside it.
+OWN_FIELDS: Final = ("text", "label", "row", "chosen", "by")
 _ADVICE: Final = "name another file with --output, or repair it"
 
 
@@ -33,6 +35,7 @@ class Annotation:
         row: of the texts that are labelled, from 0; None of an answer to another text.
         chosen: why it was asked for.
         by: who has answered.
+        beside: what else stands in the row that was labelled, by the names of its columns.
     """
 
     text: str
@@ -40,18 +43,19 @@ class Annotation:
     row: int | None = None
     chosen: str | None = None
     by: str | None = None
+    beside: Mapping[str, Any] = field(default_factory=dict)
 
     def line(self, *, several: bool) -> bytes:
         """Return the line of the file."""
         label: Any = list(self.labels) if several else self.labels[0]
-        fields: dict[str, Any] = {"text": self.text, "label": label}
+        fields: dict[str, Any] = {"text": self.text, "label": label, **self.beside}
         fields |= {} if self.row is None else {"row": self.row + 1}
         fields |= {name: value for name, value in (("chosen", self.chosen), ("by", self.by)) if value is not None}
         # An unpaired surrogate has no UTF-8 form; JSON can escape it.
         try:
-            return json.dumps(fields, ensure_ascii=False).encode() + b"\n"
+            return json.dumps(fields, ensure_ascii=False, default=str).encode() + b"\n"
         except UnicodeEncodeError:
-            return json.dumps(fields).encode() + b"\n"
+            return json.dumps(fields, default=str).encode() + b"\n"
 
     @classmethod
     def of_line(cls, line: bytes, *, several: bool) -> "Annotation":
@@ -78,6 +82,7 @@ class Annotation:
             row - 1 if type(row) is int and row > 0 else None,
             _name(found.get("chosen")),
             _name(found.get("by")),
+            {name: value for name, value in found.items() if name not in OWN_FIELDS},
         )
 
 

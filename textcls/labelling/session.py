@@ -155,7 +155,8 @@ class Session:
             if lease is not None and lease.who != who:
                 raise InputError("Somebody else is labelling this text.")
             chosen: Chosen = lease.chosen if lease is not None else "model"
-            answer = Annotation(self.texts[row], given, row, chosen, by)
+            beside = {} if before is None else before.beside
+            answer = Annotation(self.texts[row], given, row, chosen, by, beside)
             if before is None:
                 self.file.append(answer)
             else:

@@ -47,10 +47,7 @@ def train(
     texts = texts if isinstance(texts, str) else list(texts)  # They are read twice.
     wanted = wanted_kinds(columns)
     read = text_columns_of(texts, list(wanted))
-    given = labelled_texts(joined(texts, read, "Texts"), labels, "texts")
-    if read is not None:
-        given = replace(given, text_columns=read)
-    given = with_columns(given, texts, wanted)
+    given = labelled_rows(texts, labels, wanted, read)
     if weights is not None:
         given = replace(given, weights=checked_weights(weights, len(given.texts)))
     if rationales is not None:
@@ -83,10 +80,28 @@ def train(
     return Classifier.load(output)
 
 
-def audit_labels(texts: Sequence[str], labels: Sequence[Label], **options: Any) -> LabelAudit:
+def audit_labels(
+    texts: Sequence[Text], labels: Sequence[Label], *, columns: Sequence[str] = (), **options: Any
+) -> LabelAudit:
     """Return the texts whose label is probably wrong: what `textcls.audit_labels` says, whose errors it raises."""
+    texts = texts if isinstance(texts, str) else list(texts)
+    wanted = wanted_kinds(columns)
+    given = labelled_rows(texts, labels, wanted, text_columns_of(texts, list(wanted)))
     with progress_on(notebook_console()) as callback:
-        return audit(labelled_texts(texts, labels, "texts"), from_options(options), callback)
+        return audit(given, from_options(options), callback)
+
+
+def labelled_rows(
+    texts: Sequence[Text],
+    labels: Sequence[Label],
+    wanted: Mapping[str, Kind | None],
+    text_columns: tuple[str, ...] | None,
+) -> LabelledTexts:
+    """Return texts, or rows with their text columns and the `wanted` columns beside them, with their labels."""
+    given = labelled_texts(joined(texts, text_columns, "Texts"), labels, "texts")
+    if text_columns is not None:
+        given = replace(given, text_columns=text_columns)
+    return with_columns(given, texts, wanted)
 
 
 def with_columns(

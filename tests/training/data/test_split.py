@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from textcls_training.data import split
 from textcls_training.data.arrays import Bools, Int64
+from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.data.split import hashes_of, masks_of
 
 
@@ -37,6 +38,13 @@ def test_copies_of_a_text_stay_on_one_side(rows: list[tuple[str, int]]) -> None:
     for mask in validation_masks(texts, labels):
         held, kept = ({t for t, m in zip(texts, mask, strict=True) if m == side} for side in (True, False))
         assert not held & kept
+
+
+def test_of_several_labels_a_row_is_held_out_if_each_of_its_labels_is_taught_by_another() -> None:
+    sets = [{"a": 1.0, "c": 1.0}, {"b": 1.0, "c": 1.0}] * 30 + [{"c": 1.0}, {"a": 1.0, "d": 1.0}]
+    matrix = LabelMatrix.of(sets, "abcd")
+    masks = list(masks_of(hashes_of(many(62)), matrix.rarest(), sets=matrix))
+    assert np.stack(masks).sum(0).tolist() == [1] * 61 + [0]
 
 
 def test_copies_of_few_templates_are_held_out_one_by_one() -> None:

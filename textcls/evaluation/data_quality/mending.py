@@ -70,6 +70,7 @@ def mend(
     label_column: str | None,
     kinds: Collection[str],
     separator: str | None = None,
+    beside: Collection[str] = (),
 ) -> Mended:
     """Return rows without mistakes of some kinds.
 
@@ -79,6 +80,7 @@ def mend(
         label_column: the column of their labels; None if each label has one of its own, whose name stays.
         kinds: which of `KINDS` are mended.
         separator: what stands between several labels of a cell, as of `TargetOptions`.
+        beside: columns beside the text; rows that differ there are no copies.
     """
     mended, names = Mended(), {}
     if "labels" in kinds and label_column is not None:
@@ -104,7 +106,11 @@ def mend(
         if "empty" in kinds and not any(map(tokenize, texts)):
             mended.counts["empty"] += 1
             continue
-        key = (frozenset(names.get(name, name) for name in _names(target)), *texts)
+        key = (
+            frozenset(names.get(name, name) for name in _names(target)),
+            *texts,
+            *(str(fields.get(name)) for name in beside),
+        )
         if "duplicates" in kinds and key in seen:
             mended.counts["duplicates"] += 1
             continue

@@ -63,6 +63,7 @@ def check(
     *,
     expected: Sequence[str] = (),
     bad: BadRows | None = None,
+    columns: Sequence[str] = (),
 ) -> DataQualityReport:
     """Return what labelled `rows` are like, and what may be wrong with them and with validation rows beside them.
 
@@ -71,9 +72,10 @@ def check(
         valid: the validation rows.
         expected: labels that rows should have, as those with a column of their own.
         bad: where rows are taken note of that cannot be used, while the others are read.
+        columns: beside the text; rows that differ there are no copies.
     """
-    survey = Survey(labels=Counter(dict.fromkeys(expected, 0))).extend(rows)
-    return report(survey, None if valid is None else Survey().extend(valid), bad)
+    survey = Survey(labels=Counter(dict.fromkeys(expected, 0)), columns=columns).extend(rows)
+    return report(survey, None if valid is None else Survey(columns=columns).extend(valid), bad)
 
 
 def report(survey: Survey, valid: Survey | None = None, bad: BadRows | None = None) -> DataQualityReport:

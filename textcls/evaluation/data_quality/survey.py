@@ -5,6 +5,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from math import inf
 from typing import Final
 
@@ -53,6 +54,7 @@ class Survey:
         characters: how often each character occurs.
         lightest: the smallest weight of a row.
         heaviest: the largest one.
+        columns: beside the text; rows that differ there are no copies.
     """
 
     counts: bool = True
@@ -68,14 +70,15 @@ class Survey:
     characters: Counter[str] = field(default_factory=Counter)
     lightest: float = inf
     heaviest: float = -inf
+    columns: Sequence[str] = ()
     _number: dict[tuple[str, ...], int] = field(default_factory=dict)
     _label: "array[int]" = field(default_factory=lambda: array("q"))
     _exact: "array[int]" = field(default_factory=lambda: array("q"))
     _near: "array[int]" = field(default_factory=lambda: array("q"))
     _tokens: "array[int]" = field(default_factory=lambda: array("q"))
 
-    def add(self, text: str, label: Target, weight: float = 1.0) -> None:
-        """Take note of a row: its text, its label or label set, and how much it counts."""
+    def add(self, text: str, label: Target, weight: float = 1.0, beside: Sequence[object] = ()) -> None:
+        """Take note of a row: its text, its label or label set, how much it counts, and what stands beside the text."""
         if next(tokenizer.token_spans(text, 1), None) is None:
             self.blank.append(self.rows)
         plain = text.strip()
@@ -96,8 +99,9 @@ class Survey:
             self.lightest = weight
         if weight > self.heaviest:
             self.heaviest = weight
-        self._exact.append(exact(text))
-        self._near.append(near(text))
+        told_apart = hash(tuple(map(str, beside))) if beside else 0
+        self._exact.append(exact(text) ^ told_apart)
+        self._near.append(near(text) ^ told_apart)
         if self.counts:
             self._tokens.append(sum(1 for _ in tokenizer.token_spans(text)))
             self.characters.update(text)
@@ -106,7 +110,7 @@ class Survey:
     def extend(self, rows: Iterable[LabelledRow[Target]]) -> "Survey":
         """Take note of `rows` and of where they stand."""
         for text, label, row, weight in rows:
-            self.add(text, label, weight)
+            self.add(text, label, weight, [row.fields.get(name) for name in self.columns])
             self.places.append(row)
         return self
 
@@ -127,8 +131,9 @@ class Survey:
         found = cls(counts=False, places=rows.places, labels=Counter(dict.fromkeys(columns, 0)))
         labels: Sequence[Target] = rows.labels
         weights = rows.weights or [1.0] * len(rows.texts)
-        for text, label, weight in zip(rows.texts, labels, weights, strict=True):
-            found.add(text, label, weight)
+        more = zip(*rows.more.values(), strict=True) if rows.more else repeat(())
+        for text, label, weight, beside in zip(rows.texts, labels, weights, more, strict=False):
+            found.add(text, label, weight, beside)
         return found
 
     @property

@@ -6,13 +6,20 @@ from textcls.data.labelled import LabelledRow
 from textcls.data.targets import Target
 from textcls.display.terminal.console import stderr_console
 from textcls.evaluation.data_quality.label_audit import LabelAudit
+from textcls.model.columns import Column
 from textcls_training.audit.run import audit
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit.progress import progress_on
 
 
-def audit_rows(rows: Sequence[LabelledRow[Target]], *, quiet: bool = False) -> LabelAudit:
-    """Return the rows whose label is probably wrong; tell of progress on standard error.
+def audit_rows(
+    rows: Sequence[LabelledRow[Target]],
+    columns: tuple[Column, ...] = (),
+    cells: Sequence[Sequence[str]] = (),
+    *,
+    quiet: bool = False,
+) -> LabelAudit:
+    """Return the rows whose label is probably wrong, by their texts and `columns`; tell of progress on standard error.
 
     Raises:
         InputError: nothing can be learned from the rows.
@@ -25,6 +32,8 @@ def audit_rows(rows: Sequence[LabelledRow[Target]], *, quiet: bool = False) -> L
         labels=labels,
         label_sets=label_sets or None,
         weights=weights if set(weights) != {1.0} else None,
+        columns=columns,
+        cells=cells,
     )
     with progress_on(stderr_console(quiet=quiet)) as callback:
         return audit(given, callback=callback)

@@ -16,6 +16,8 @@ from textcls.errors import InputError
 from textcls.evaluation.data_quality.duplicates import near
 from textcls.evaluation.data_quality.label_audit import LabelAudit, SuspectRow
 from textcls.model.classifier import Classifier
+from textcls.model.columns import named_cell, pack, some_cells
+from textcls.model.explanation import added_by_parts
 from textcls_training.audit import held_out, label_set_suspects, suspects
 from textcls_training.audit.held_out import HeldOut
 from textcls_training.audit.label_set_suspects import JudgedSets
@@ -125,7 +127,7 @@ def _described(
     rows = []
     for row in judged.suspects.tolist():
         text, own, meant = given.texts[row], judged.own(row), judged.meant(row)
-        suggested = target(meant)
+        model, suggested = answered.model, target(meant)
         probability, probability_suggested = judged.chances(row)
         rows.append(
             SuspectRow(
@@ -135,17 +137,25 @@ def _described(
                 suggested=suggested,
                 probability=probability,
                 probability_suggested=probability_suggested,
-                words=_words(answered.model, text, {names[label] for label in own}, {names[label] for label in meant}),
+                words=_words(model, _as_read(given, row, model), *({names[i] for i in some} for some in (own, meant))),
                 copies=copies[near(text), suggested],
             )
         )
     return tuple(rows)
 
 
-def _words(model: Classifier, text: str, own: Set[str], meant: Set[str]) -> tuple[str, ...]:
-    """Return the words that speak most for labels that are `meant` over others."""
-    explanation = model.explain(text)
+def _as_read(given: LabelledTexts, row: int, model: Classifier) -> str:
+    """Return a row as a model reads it, which has left out the columns that do not help."""
+    text, kept = given.texts[row], model.info.columns
+    return pack(some_cells(given.cells[row], given.columns, kept), text) if kept else text
+
+
+def _words(model: Classifier, row: str, own: Set[str], meant: Set[str]) -> tuple[str, ...]:
+    """Return the words, and cells beside the text, that speak most for labels that are `meant` over others."""
+    explanation = model.explain(row)
     side_C = np.array([float(label in meant) - float(label in own) for label in explanation.labels])
-    contrast_T = explanation.contributions.astype(np.float64) @ side_C
-    order = np.argsort(-contrast_T, kind="stable")[:SHOWN]
-    return tuple(text[slice(*explanation.spans[t])] for t in order.tolist() if contrast_T[t] > 0)
+    contrast_P = added_by_parts(explanation).astype(np.float64) @ side_C
+    names = [explanation.text[slice(*span)] for span in explanation.spans]
+    names += [named_cell(cell.name, cell.value) for cell in explanation.cells]
+    order = np.argsort(-contrast_P, kind="stable")[:SHOWN]
+    return tuple(names[p] for p in order.tolist() if contrast_P[p] > 0)

@@ -8,11 +8,10 @@ from collections.abc import Iterator, Sequence
 
 import mmh3
 import numpy as np
-from numpy.typing import NDArray
 
 from textcls.model.tokenizer import tokenize
 from textcls_training.config.resolve import FEW_ROWS, MANY_ROWS
-from textcls_training.data.arrays import Int64
+from textcls_training.data.arrays import Bools, Int64
 from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.data.labelled_texts import LabelledTexts
 
@@ -76,11 +75,14 @@ def _one_by_one(hashes: Int64) -> Int64:
     return found
 
 
-def masks_of(hashes: Int64, labels: Int64, *, few: bool | None = None) -> Iterator[NDArray[np.bool_]]:
+def masks_of(
+    hashes: Int64, labels: Int64, *, few: bool | None = None, sets: LabelMatrix | None = None
+) -> Iterator[Bools]:
     """Yield masks of validation rows by the hash of each text: one mask, or several when rows are, or are said to be,
     few.
 
-    A row is never held out when no other row would be left to teach its label.
+    A row is never held out when no other row would be left to teach its label, or one of several of `sets`; these are
+    dealt out by the rarest, as `labels` has it.
     """
     few = len(hashes) < CROSS_FIT_BELOW if few is None else few
     if len(np.unique(hashes)) <= min(MOST_TEMPLATES, len(hashes) // LEAST_COPIES):
@@ -89,7 +91,15 @@ def masks_of(hashes: Int64, labels: Int64, *, few: bool | None = None) -> Iterat
     part = parts_of(hashes, labels, parts)
     for i in range(CROSS_FIT_PARTS if few else 1):
         mask = part == i
-        left = np.bincount(labels[~mask], minlength=labels.max(initial=0) + 1)
         # A text that must teach takes all its copies along, whatever their labels.
-        teaching = hashes[mask & (left[labels] == 0)]
-        yield mask & ~np.isin(hashes, teaching)
+        yield mask & ~np.isin(hashes, hashes[_alone(mask, labels, sets)])
+
+
+def _alone(mask: Bools, labels: Int64, sets: LabelMatrix | None) -> Bools:
+    """Return which rows of a mask have a label that no row beyond it has."""
+    if sets is None:
+        left_C = np.bincount(labels[~mask], minlength=labels.max(initial=0) + 1)
+        return np.asarray(mask & (left_C[labels] == 0))
+    row_N = np.repeat(np.arange(len(mask)), sets.lengths())
+    left_C = np.bincount(sets.label[~mask[row_N]], minlength=sets.classes)
+    return np.asarray(mask & np.isin(np.arange(len(mask)), row_N[left_C[sets.label] == 0]))

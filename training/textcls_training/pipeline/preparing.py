@@ -182,7 +182,7 @@ def _splits(
     part = np.full(len(dataset.labels), NO_PART)
     if valid is not None:
         return [Split(dataset, Dataset.of(valid, names, max_tokens, spill))], part
-    masks = list(masks_of(dataset.corpus.hash, dataset.labels, few=every or None))
+    masks = list(masks_of(dataset.corpus.hash, dataset.labels, few=every or None, sets=dataset.sets))
     for i, mask in enumerate(masks):
         part[mask] = i
     return [dataset.split(mask) for mask in masks], part
