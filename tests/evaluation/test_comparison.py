@@ -120,6 +120,17 @@ def test_a_service_answers_as_its_model_does(model_path: Path, classifier: Class
     assert not found.flips
 
 
+def test_a_service_of_a_model_with_several_text_columns_is_asked_for_whole_rows(
+    two_columns_path: Path, two_columns: Classifier, tmp_path: Path
+) -> None:
+    rows = [(text, "please help", label) for text, label in ROWS]
+    table = write_rows(tmp_path / "rows.csv", [("subject", "body", "label"), *rows])
+    with listening(service(two_columns)) as address:
+        assert "They answer every row alike." in succeed("compare", address, two_columns_path, table)
+        said = fail(6, "compare", address, "--label-column", "label", table, table, "--text-column", "subject")
+    assert "refuses with status 422: inputs[0] is one text, and the model 'tickets' was trained on 'subject'" in said
+
+
 def test_reasons_of_a_change_are_words_of_the_text_and_sums_are_those_of_both_models(
     classifier: Classifier, prototypes_path: Path
 ) -> None:

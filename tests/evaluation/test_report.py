@@ -189,6 +189,20 @@ def test_lengths_are_quarters_and_small_kinds_are_not_told() -> None:
     assert not any(one.weak for one in found)
 
 
+def test_many_numbers_and_dates_of_a_column_are_told_by_quarters() -> None:
+    answers = [kept() for _ in range(400)]
+    ages: list[object] = [str(i % 40) for i in range(396)] + [None] * 4
+    opened = [f"2024-{1 + i % 12:02d}-{1 + i % 28:02d}" for i in range(400)]
+    found = slices(answers, np.arange(400) % 40 >= 10, {"age": ages, "opened": opened})
+    age = [one for one in found if one.kind == "age"]
+    assert [one.name for one in age] == ["0 to 9", "10 to 19", "20 to 29", "30 to 39"]  # Four without are too few.
+    assert [one.weak for one in age] == [True, False, False, False]
+    dates = [one.name for one in found if one.kind == "opened"]
+    assert len(dates) == 4
+    assert dates == sorted(dates)
+    assert dates[0].startswith("2024-01-01 to 2024-0")
+
+
 def test_one_very_long_value_of_a_column_does_not_widen_all_others() -> None:
     source = ["web"] * 500 + ["mail"] * 499 + ["x" * 100_000]
     answers = [kept() for _ in source]

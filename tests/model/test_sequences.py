@@ -32,7 +32,10 @@ NO_SEQUENCES = [
 ]
 
 
-@pytest.mark.parametrize(("given", "said"), NO_SEQUENCES)
+NO_ROW = "The row has no 'text': the model reads 'text' of a row, and this one has 'my card'."
+
+
+@pytest.mark.parametrize(("given", "said"), [({"my card": 1}, NO_ROW), *NO_SEQUENCES[:1], *NO_SEQUENCES[2:]])
 @pytest.mark.parametrize("method", ["predict", "explain", "parts"])
 def test_what_is_no_sequence_of_texts_is_refused_with_what_to_pass(
     classifier: textcls.Classifier, method: str, given: Any, said: str

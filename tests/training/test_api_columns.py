@@ -79,6 +79,13 @@ def test_models_are_judged_by_whole_rows(tmp_path: Path) -> None:
     assert all(flip.text.endswith("\nplease") for flip in found.flips)
     assert any("price = " in reason for flip in found.flips for reason in flip.reasons[1])
     assert any(word.word == "price" for word in found.words)
+    with pytest.raises(
+        InputError, match=r"The row has no 'subject' and 'body': the model reads .*, and this one has 'Body'"
+    ):
+        by_price.predict({"Body": "a"})
+    assert by_price.predict({"subject": "", "body": "", "price": 1}, explain=True).remarks == [
+        "The text has no tokens: the answer is the bias and the columns beside the text."
+    ]
     with pytest.raises(InputError, match="Row 1 has no 'body': the model reads 'subject' and 'body' of a row"):
         textcls.evaluate(by_price, [labelled[0], ({"subject": "a", "price": 1}, "refund")])
 

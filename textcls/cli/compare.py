@@ -52,11 +52,11 @@ def compare(
     metrics.require()
     once(data)
     sides = sides_of(first, second, several=bool(targets.label_sets), separator=targets.label_separator)
-    training = next((side.classifier.info for side in sides if isinstance(side, ModelSide)), None)
     texts, labels, given = list[str](), list[Labels](), list[Text]()
-    # Of models that read columns beside the text, each reads the row as it has learned to.
-    whole = any(isinstance(side, ModelSide) and side.classifier.info.columns for side in sides)
-    training = None if training is None else training.of_texts_alone
+    # Where a model reads several columns, each side reads the row as it has learned to.
+    infos = [side.classifier.info for side in sides if isinstance(side, ModelSide)]
+    whole = any(info.columns or (len(info.text_columns) > 1 and not text_columns) for info in infos)
+    training = infos[0].of_texts_alone if infos else None
     columns = (text_columns, label_column)
     if is_several(sides):
         with reading.label_sets(data, *columns, targets, training) as sets:

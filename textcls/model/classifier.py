@@ -121,7 +121,7 @@ class Classifier:
             ConfigError: the threshold is no probability.
         """
         threshold = self.info.threshold if threshold is None else checked_threshold(threshold)
-        if isinstance(texts, str) or self._is_row(texts):
+        if isinstance(texts, str | Mapping):
             return next(self._predict_batch([self._text(texts, "The row")], explain, threshold))
         require_sequence(texts, "texts")
         try:
@@ -149,10 +149,6 @@ class Classifier:
         for i, (text, target) in enumerate(pairs(rows)):
             yield self._text(text, f"Row {i}"), target
 
-    def _is_row(self, given: object) -> bool:
-        """Return whether it is a row, and no mapping from or to texts."""
-        return isinstance(given, Mapping) and any(name in given for name in self.info.text_columns)
-
     def _text(self, given: object, where: str) -> str:
         """Return a text as the model reads it; `where` is what it is called in messages."""
         if isinstance(given, str):
@@ -178,22 +174,22 @@ class Classifier:
             return explanation_of(answers)
         return [explanation_of(answer) for answer in answers]
 
-    def parts(self, text: str) -> list[SubTokenAttribution]:
+    def parts(self, text: Text) -> list[SubTokenAttribution]:
         """Attribute below the token: what words, pairs of words and n-grams of unknown words contributed.
 
-        They add up to the contributions, label by label.
+        They add up to the contributions of the tokens, label by label.
 
         Raises:
             ConfigError: the model does not say what its rows add: it mixes tokens, or has many seeds.
             InputError: something else than a text was given.
         """
-        if not isinstance(text, str):
+        if not isinstance(text, str | Mapping):
             require_sequence(text, "texts")
             raise InputError(f"A text is needed, not {type(text).__name__}.")
         if not self.graph.has_rows:
             remedy = "a linear head" if self.info.prototypes is not None else "few seeds and no mixing layer"
             raise ConfigError(f"{self.path} attributes to whole tokens only; for their parts, train with {remedy}.")
-        return self.graph.sub_token_attributions(text)
+        return self.graph.sub_token_attributions(self._text(text, "The row"))
 
     def _support(self, outputs: Mapping[str, Any], number: int) -> SupportAttention | None:
         """Return the attention over support rows of text `number`, where labels are prototypes."""

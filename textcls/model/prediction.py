@@ -117,7 +117,8 @@ class Prediction:
         if self.truncated:
             found.append("The text is longer than the model reads; the rest was cut.")
         if self.explanation is not None and not self.explanation.spans:
-            found.append("The text has no tokens: the answer is the bias alone.")
+            what = "the bias and the columns beside the text" if self.explanation.cells else "the bias alone"
+            found.append(f"The text has no tokens: the answer is {what}.")
         return found
 
     def top(self, k: int | None = None) -> list[LabelScore]:

@@ -15,6 +15,8 @@ from textcls.evaluation.intervals import CONFIDENCE
 from textcls.evaluation.unknown_labels import never_assigned_sentence, unknown_labels_sentence
 
 LABELS, FLIPS, WORDS, CHARACTERS = 10, 10, 10, 100
+# Logits by which a word has changed at least; where models differ in a column alone, words say what they said.
+LEAST_CHANGE: Final = 0.05
 _MEGABYTE: Final = 1e6
 
 
@@ -125,7 +127,7 @@ def _flips(found: Comparison) -> Iterator[Table | Text]:
     order = sorted(found.flips, key=lambda flip: ("broken", "mended", "other").index(flip.kind))
     table = Table("", "right", "answers", "because of", "text", box=None, pad_edge=False)
     for flip in order[:FLIPS]:
-        words = " -> ".join(", ".join(words) or "?" for words in flip.reasons) if any(flip.reasons) else ""
+        words = " -> ".join(", ".join(words) or "(no word)" for words in flip.reasons) if any(flip.reasons) else ""
         answers = f"{_shown(flip.first)} -> {_shown(flip.second)}"
         table.add_row(flip.kind, *map(Text, (_shown(flip.right), answers, words, short(flip.text, CHARACTERS))))
     yield table
@@ -138,13 +140,14 @@ def _shown(labels: Labels) -> str:
 
 
 def _words(found: Comparison) -> Iterator[Table | Text]:
-    if not found.words:
+    changed = [word for word in found.words if abs(word.after - word.before) >= LEAST_CHANGE]
+    if not changed:
         return
     yield Text()
     table = Table("words behind the changes", box=None, pad_edge=False)
     for head in ("texts", *(side.name for side in found.sides)):
         table.add_column(Text(head), justify="right", overflow="fold")
-    for word in found.words[:WORDS]:
+    for word in changed[:WORDS]:
         table.add_row(Text(named(word.word)), f"{word.texts:,}", coloured(word.before, 1), coloured(word.after, 1))
     yield table
     said = "What each word adds to the second answer over the first, in logits, summed over texts."

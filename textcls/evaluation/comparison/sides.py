@@ -25,6 +25,7 @@ Labels = str | tuple[str, ...]
 REQUEST_TEXTS: Final = 64
 REQUEST_SECONDS: Final = 60
 MOST_ANSWER_BYTES: Final = 64 * 2**20
+MOST_MESSAGE_BYTES: Final = 10_000
 # What `textcls predict` calls the column of several labels.
 PREDICTED_LABELS: Final = "predicted_labels"
 # Columns that hold an answer, the first that is there; and those that hold several labels. Those of a data set come
@@ -187,7 +188,7 @@ class ServiceSide:
         headers = {"content-type": "application/json"}
         if key := os.environ.get(KEY_VARIABLE):
             headers["authorization"] = f"Bearer {key}"
-        request = urllib.request.Request(self._url, json.dumps({"inputs": texts}).encode(), headers)
+        request = urllib.request.Request(self._url, json.dumps({"inputs": texts}, default=str).encode(), headers)
         try:
             with urllib.request.urlopen(request, timeout=REQUEST_SECONDS) as answer:
                 results = json.loads(answer.read(MOST_ANSWER_BYTES))["results"]
@@ -196,12 +197,22 @@ class ServiceSide:
             why = f"refuses with status {error.code}"
             if error.code == 401:
                 why += f"; set {KEY_VARIABLE} to its key"
+            elif said := _message(error.read(MOST_MESSAGE_BYTES)):
+                why += f": {said}"
             raise SurroundingsError(f"{self._url} {why}.") from error
         except OSError as error:
             raise SurroundingsError(f"{self._url} cannot be reached: {getattr(error, 'reason', error)}.") from error
         except (ValueError, KeyError, TypeError) as error:
             several = " with a model that may give several labels" if self.several else ""
             raise SurroundingsError(f"{self._url} does not answer as textcls serve does{several}.") from error
+
+
+def _message(body: bytes) -> str:
+    """Return what a service says of an error, without the full stop; empty where it is no answer of ours."""
+    try:
+        return str(json.loads(body)["error"]["message"]).removesuffix(".")
+    except (ValueError, KeyError, TypeError):
+        return ""
 
 
 def _labels_of(result: dict[str, Any]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ Each slice is held against all other rows by Fisher's exact test (1935), and the
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from textcls._util import optional_dependencies
 from textcls.evaluation import intervals
 from textcls.evaluation.intervals import CHANCE, Estimate
+from textcls.model.columns import told
 
 Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 
 # Of fewer rows, inside or outside, nothing is told; nor of more values of a column than these, the most frequent ones.
 LEAST_ROWS: Final = 20
@@ -91,34 +93,63 @@ def slices(
     Args:
         answers: to each row.
         right: whether it is right [rows].
-        columns: further columns of the rows, each value of which is a slice.
+        columns: further columns of the rows, each value of which is a slice, or each quarter of many numbers or dates.
         micro_f1: of several labels a text: F1 of all labels of some of the rows, by which they are [rows]; None if
             these have no label.
 
     Raises:
         MissingExtraError: SciPy is not installed.
     """
-    values = {LENGTH: _lengths(answers), SCRIPT: [answer.script or "no letters" for answer in answers]}
-    values[UNKNOWN] = [_unknown(answer) for answer in answers]
+    tokens = np.array([float(answer.tokens) for answer in answers])
+    kinds = {
+        LENGTH: _quarters(tokens, lambda value: f"{value:,.0f}", " tokens"),
+        SCRIPT: _by_size([answer.script or "no letters" for answer in answers]),
+        UNKNOWN: _by_size([_unknown(answer) for answer in answers]),
+    }
     # A column may be called as one of these is.
     for name, column in columns.items():
-        values[f"column {name}" if name in values else name] = [str(value) for value in column]
-    found = [one for kind, names in values.items() for one in _of_kind(kind, names, right, micro_f1)]
+        kinds[f"column {name}" if name in kinds else name] = _of_column(column)
+    found = [one for kind, names in kinds.items() for one in _of_kind(kind, names, right, micro_f1)]
     return _corrected(found)
 
 
-def _lengths(answers: Sequence[Read]) -> list[str]:
-    """Return the quarter of the lengths that each row is in, by its bounds."""
-    tokens = np.array([answer.tokens for answer in answers])
-    inner = np.unique(np.quantile(tokens, [0.25, 0.5, 0.75], method="lower"))
-    # A quarter ends with its bound; of texts all of one length there is only one.
-    quarter = np.searchsorted(inner, tokens, side="left")
+class _Names(NamedTuple):
+    """The name of the slice that each row is in, and which are told, in their order."""
+
+    of_row: Sequence[str]
+    told: Sequence[str]
+
+
+def _by_size(names: Sequence[str]) -> _Names:
+    return _Names(names, [name for name, _ in Counter(names).most_common(MOST_VALUES)])
+
+
+def _of_column(values: Sequence[object]) -> _Names:
+    """Return the values of a column; of many different numbers, or dates, the quarters that they are in."""
+    names = [str(value) for value in values]
+    if len(set(names)) <= MOST_VALUES or any(isinstance(value, list | tuple | dict | set) for value in values):
+        return _by_size(names)
+    from textcls.data.column_kinds import columns_of  # Readers of tables are not for those who only ask a model.
+
+    (column,) = read = columns_of({"value": None}, {"value": values}, ())
+    if column.kind == "category":
+        return _by_size(names)
+    cells = [column.cells(value)[0] for value in values]
+    return _quarters(np.array([float(cell or "nan") for cell in cells]), lambda value: told(read, [f"{value:.9g}"])[0])
+
+
+def _quarters(value_N: Floats, shown: Callable[[float], str], unit: str = "") -> _Names:
+    """Return the quarter of all values that each row is in, by its bounds; NaN is missing."""
+    inner = np.unique(np.nanquantile(value_N, [0.25, 0.5, 0.75], method="lower"))
+    # A quarter ends with its bound; of values that are all alike there is only one.
+    quarter_N = np.where(np.isnan(value_N), len(inner) + 1, np.searchsorted(inner, value_N, side="left"))
     names = {}
-    for number in np.unique(quarter).tolist():
-        own = tokens[quarter == number]
-        low, high = int(own.min()), int(own.max())
-        names[number] = f"{low:,} tokens" if low == high else f"{low:,} to {high:,} tokens"
-    return [names[number] for number in quarter.tolist()]
+    for number in np.unique(quarter_N).tolist():
+        own = value_N[quarter_N == number]
+        low, high = shown(float(own.min())), shown(float(own.max()))
+        names[number] = f"{low}{unit}" if low == high else f"{low} to {high}{unit}"
+    names |= {len(inner) + 1: "missing"} if np.isnan(value_N).any() else {}
+    return _Names([names[number] for number in quarter_N.tolist()], [*names.values()])
 
 
 def _unknown(answer: Read) -> str:
@@ -127,21 +158,12 @@ def _unknown(answer: Read) -> str:
     return "up to a quarter" if answer.unknown <= _MANY_UNKNOWN * answer.tokens else "more than a quarter"
 
 
-def _of_kind(
-    kind: str, names: Sequence[str], right: Bools, micro_f1: Callable[[Bools], float | None] | None
-) -> list[Slice]:
-    counts = Counter(names)
+def _of_kind(kind: str, names: _Names, right: Bools, micro_f1: Callable[[Bools], float | None] | None) -> list[Slice]:
     # An array of names would be as wide as the longest of them in each row.
-    numbers = {name: number for number, name in enumerate(counts)}
-    of_row = np.array([numbers[name] for name in names])
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names.of_row))}
+    of_row = np.array([numbers[name] for name in names.of_row])
     found = []
-    # Lengths stay in their order, all else stands by size.
-    order = (
-        list(dict.fromkeys(sorted(names, key=_first_number)))
-        if kind == LENGTH
-        else [n for n, _ in counts.most_common()]
-    )
-    for name in order[:MOST_VALUES]:
+    for name in names.told:
         inside = of_row == numbers[name]
         rows, hits = int(inside.sum()), int(right[inside].sum())
         others, other_hits = len(right) - rows, int(right.sum()) - hits
@@ -152,10 +174,6 @@ def _of_kind(
         accuracy = intervals.share(hits, rows)
         found.append(Slice(kind, name, rows, accuracy, other_hits / others, p_value, f1, several))
     return found
-
-
-def _first_number(name: str) -> int:
-    return int(name.split()[0].replace(",", ""))
 
 
 def _fisher(hits: int, rows: int, other_hits: int, others: int) -> float:

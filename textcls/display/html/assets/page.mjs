@@ -247,7 +247,10 @@ function show() {
   const remarks = [];
   if (result.decision === "abstain") remarks.push(abstention(result));
   if (result.truncated) remarks.push("The text is longer than the model reads; the rest was cut.");
-  if (result.tokens?.length === 0) remarks.push("The text has no tokens: the answer is the bias alone.");
+  if (result.tokens?.length === 0) {
+    const what = result.columns?.length ? "the bias and the columns beside the text" : "the bias alone";
+    remarks.push(`The text has no tokens: the answer is ${what}.`);
+  }
   byId("remarks").replaceChildren(...remarks.map((remark) => make("p", { class: "remark" }, remark)));
   showScores();
   byId("why").hidden = !result.tokens?.length;
