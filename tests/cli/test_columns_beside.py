@@ -359,7 +359,7 @@ def test_rows_that_differ_in_a_column_are_no_copies_and_their_labels_are_judged_
     suspects = read_rows(tmp_path / "suspects.csv")
     found = {row["amount"] for row in suspects}
     assert len(found & {labelled[i][1] for i in wrong}) >= len(wrong) // 2
-    assert all("amount = " in row["because_of"] for row in suspects[:5])
+    assert 2 * sum("amount = " in row["because_of"] for row in suspects) > len(suspects)
     assert "300 rows are copies" not in said
     plain = succeed("check", data)
     assert "294 rows are copies of an earlier text" in plain

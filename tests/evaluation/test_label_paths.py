@@ -123,6 +123,7 @@ def test_evaluate_tells_each_level_and_predict_the_deepest_sure_node(tree_path: 
     for row, answer in zip(answers[:50], classifier.predict([row["text"] for row in answers[:50]]), strict=True):
         (node,) = tree.deepest(answer.probabilities[None], 0.9)
         assert row["predicted_node"] == ("" if node is None else tree.name(node.path))
+        assert " / ".join(filter(None, (row["level_1"], row["level_2"]))) == row["predicted_node"]
         assert row["node_score"] == ("" if node is None else str(round(node.score, 6)))
     assert len({row["predicted_node"].count("/") for row in answers}) == 2
 

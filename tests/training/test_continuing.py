@@ -176,6 +176,16 @@ def test_a_training_that_goes_on_goes_on_after_a_kill_to_the_same_bytes(
     assert any(note.startswith(("Going on in epoch", "Going on after epoch")) for note in notes)
 
 
+@pytest.mark.parametrize("several", [False, True])
+def test_a_training_that_has_ended_ends_in_the_same_bytes_when_it_is_called_again(train: Train, several: bool) -> None:
+    rows = replace(FIRST, labels=(), label_sets=[{label: 1.0} for label in FIRST.labels]) if several else FIRST
+    once = train(rows, state="first").read_bytes()
+    assert train(rows, state="first").read_bytes() == once
+    new = rows.only(list(range(100)))
+    gone_on = train(new, TrainConfig(rehearsal_rows=60), state="second", before="first").read_bytes()
+    assert train(new, TrainConfig(rehearsal_rows=60), state="second", before="first").read_bytes() == gone_on
+
+
 def test_several_labels_a_text_go_on_too(train: Train, tmp_path: Path) -> None:
     def sets(rows: LabelledTexts) -> LabelledTexts:
         return replace(rows, labels=(), label_sets=[{label: 1.0} for label in rows.labels])

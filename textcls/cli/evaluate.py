@@ -110,7 +110,7 @@ def evaluate(
     columns = (text_columns, label_column)
     if classifier.info.several:
         if label_path is not None:
-            raise ConfigError("--label-path is for models of one label per text, and MODEL may give several.")
+            raise ConfigError(f"--label-path is for models of one label per text, and {model} may give several.")
         metrics.require()
         goal = Goal.of(target_precision, target_recall)
         plots = _Plots(plots_folder)
@@ -131,7 +131,7 @@ def evaluate(
         plots.write(reading)
         return
     if target_recall is not None:
-        raise ConfigError("--target-recall is for models with several labels per text, and MODEL gives one.")
+        raise ConfigError(f"--target-recall is for models with several labels per text, and {model} gives one.")
     if targets.label_sets:
         raise ConfigError(f"{model} gives each text one label; evaluate it on rows with one label each.")
     plots = _Plots(plots_folder)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any, Final
 
 from textcls.data.rows import Format
@@ -35,7 +36,8 @@ class AnswerColumns:
         several: whether a text may have several labels.
         separator: what joins several labels, and their scores, to one text; None leaves them lists.
         label_path: what separates the parts of labels that are paths of a tree: also the deepest node that is sure, by
-            the threshold, and its score; None for no such columns.
+            the threshold, its score, and its part of each level; None for no such columns.
+        levels: of the tree.
         prefix: with which all their names begin.
     """
 
@@ -45,6 +47,7 @@ class AnswerColumns:
     several: bool = False
     separator: str | None = None
     label_path: str | None = None
+    levels: int = 0
     prefix: str = ""
 
     @property
@@ -56,7 +59,7 @@ class AnswerColumns:
         top = ["top_labels"] if self.top_k is not None else []
         if self.several:
             return ("predicted_labels", "scores", "decision", *top, *(["explanations"] if self.explain else []))
-        nodes = [] if self.label_path is None else ["predicted_node", "node_score"]
+        nodes = [] if self.label_path is None else ["predicted_node", "node_score", *self._levels()]
         return ("predicted_label", "score", "decision", *nodes, *top, *(["explanation"] if self.explain else []))
 
     def written_as(self, kind: Format, classifier: Classifier) -> "AnswerColumns":
@@ -70,14 +73,12 @@ class AnswerColumns:
                 one of paths, and labels are none, or may be several.
             InputError: a part of a label that is a path is empty.
         """
-        if self.label_path is not None:
-            if classifier.info.several:
-                raise ConfigError("--label-path is for models of one label per text, and this one may give several.")
-            LabelPaths(classifier.labels, self.label_path)  # Refused before anything is written.
         if not classifier.info.several:
             if self.separator is not None:
                 raise ConfigError("--label-separator joins several labels, and this model gives one; leave it out.")
-            return self
+            return self._with_levels(classifier)
+        if self.label_path is not None:
+            raise ConfigError("--label-path is for models of one label per text, and this one may give several.")
         if kind not in ("csv", "tsv"):
             if self.separator is not None:
                 raise ConfigError(f"--label-separator joins labels in CSV and TSV; {kind} has lists, so leave it out.")
@@ -94,6 +95,12 @@ class AnswerColumns:
         if _OF_NUMBERS & set(separator):
             raise ConfigError(f"The separator {separator!r} may stand in a score; choose another, or json.")
         return replace(self, several=True, separator=separator)
+
+    def _with_levels(self, classifier: Classifier) -> "AnswerColumns":
+        """Return the columns with one a level of the tree, if labels are paths."""
+        if self.label_path is None:
+            return self
+        return replace(self, levels=LabelPaths(classifier.labels, self.label_path).depth)
 
     def of(self, classifier: Classifier, texts: Sequence[str]) -> list[Columns]:
         """Return the columns of the answers of `classifier` to `texts`.
@@ -112,8 +119,13 @@ class AnswerColumns:
         threshold = self.threshold if self.threshold is not None else predictions[0].threshold
         deepest = tree.deepest(probabilities, SURE if threshold is None else threshold)
         for columns, node in zip(found, deepest, strict=True):
-            columns["predicted_node"] = "" if node is None else tree.name(node.path)
+            path = () if node is None else node.path
+            columns["predicted_node"] = tree.name(path)
             columns["node_score"] = None if node is None else round(node.score, 6)
+            columns |= zip_longest(self._levels(), path, fillvalue="")
+
+    def _levels(self) -> list[str]:
+        return [f"level_{number}" for number in range(1, self.levels + 1)]
 
     def _of_one(self, prediction: Prediction) -> Columns:
         found: Columns = self._assigned(prediction) if self.several else _winner(prediction)

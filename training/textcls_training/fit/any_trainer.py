@@ -68,7 +68,7 @@ class AnyTrainer(ABC):
                 if self.stop.requested:
                     return
                 callback.epoch(number, None)
-        checkpoint.finish(self.last_state)
+        checkpoint.finish(lambda: self.with_spaces(self.state()))
 
     @contextmanager
     def keeping(self, keep: Callable[[], None]) -> Iterator[None]:
@@ -101,9 +101,8 @@ class AnyTrainer(ABC):
         arrays = {STEPS_TAKEN: np.array(self.step_number), **self.arrays()}
         return FitState(arrays, f"{where} of {self.config.epochs}", self.step_number >= self.steps)
 
-    def last_state(self) -> FitState:
-        """Return the state in which a fit ends, with what another training needs to begin with it."""
-        state = self.state()
+    def with_spaces(self, state: FitState) -> FitState:
+        """Return the state in which a fit ends with what another training needs to begin with it."""
         return replace(state, arrays={**state.arrays, **self.spaces()})
 
     def begin(self, checkpoint: Checkpoint, callback: Callback = NOBODY) -> Arrays | None:

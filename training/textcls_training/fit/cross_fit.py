@@ -114,7 +114,7 @@ class ValidatedFit:
                 callback.epoch(number, self._score())
         if trainer.config.head == "prototypes":
             self.parts = self._parts()
-        checkpoint.finish(trainer.last_state)
+        checkpoint.finish(lambda: trainer.with_spaces(self._state()))
 
     def _state(self) -> FitState:
         """Return the state of the fit, with what has been validated."""
