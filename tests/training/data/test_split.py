@@ -34,10 +34,26 @@ def alternating(rows: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 @settings(max_examples=300)
 def test_copies_of_a_text_stay_on_one_side(rows: list[tuple[str, int]]) -> None:
     texts, labels = [text for text, _ in rows], np.array([label for _, label in rows], np.int64)
-    assume(len(set(texts)) * split.LEAST_COPIES > len(texts))
+    assume(not split._recurs(hashes_of(texts)))
     for mask in validation_masks(texts, labels):
         held, kept = ({t for t, m in zip(texts, mask, strict=True) if m == side} for side in (True, False))
         assert not held & kept
+
+
+def held_out_apart(texts: list[str]) -> bool:
+    """Whether copies of a text stand on both sides of a split."""
+    mask = next(validation_masks(texts, alternating(len(texts))))
+    sides = ({text for text, held_out in zip(texts, mask, strict=True) if held_out == side} for side in (True, False))
+    return bool(set.intersection(*sides))
+
+
+def test_copies_are_split_up_where_texts_are_drawn_from_some_and_stay_together_where_a_file_was_doubled() -> None:
+    draw = np.random.default_rng()
+    drawn = [f"text {i}" for i in draw.integers(0, 150, 1500).tolist()]
+    assert held_out_apart(drawn)
+    assert not held_out_apart(many(300) * 4)
+    assert not held_out_apart([*many(900), *(["some text", "another"] * 40)])  # Most later texts are new.
+    assert not held_out_apart([f"text {i}" for i in range(300) for _ in range(3 + 2 * (i % 10 == 0))])  # Judges.
 
 
 def test_of_several_labels_a_row_is_held_out_if_each_of_its_labels_is_taught_by_another() -> None:

@@ -1,7 +1,7 @@
 """The train-valid split, the same on every run and in every order of rows.
 
-It depends on hashes, so copies of a text stay together: what is learned is judged by texts that were not. Where texts
-are few and each comes many times, as templates do, those of later rows are these very texts, and copies are split up.
+It depends on hashes, so copies of a text stay together: what is learned is judged by texts that were not. Where later
+rows will mostly have the very same texts, as where these are templates, copies are split up (`_recurs`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,6 +20,9 @@ SPLIT_SEED = 2021
 PARTS, CROSS_FIT_PARTS, CROSS_FIT_BELOW = 10, 5, FEW_ROWS
 # At most so many different texts, each so often in the mean, are templates.
 MOST_TEMPLATES, LEAST_COPIES = 50, 10
+# The share of rows whose text comes once is that of new texts among later rows (Good 1953). Where texts are drawn, the
+# variance of their counts is as large as the mean; where a file was doubled, or texts have a few judges each, it is 0.
+MOST_NEW, LEAST_DISPERSION = 0.1, 0.5
 # More validation rows than this tell no more, and take time after each epoch.
 MOST_VALIDATION_ROWS = MANY_ROWS // PARTS
 
@@ -68,6 +71,15 @@ def part_of_rows(given: LabelledTexts, parts: int) -> Int64:
     return parts_of(hashes_of(given.texts), label_R, parts)
 
 
+def _recurs(hashes: Int64) -> bool:
+    """Return whether later rows will mostly have the texts of these."""
+    count = np.unique(hashes, return_counts=True)[1]
+    if len(count) <= min(MOST_TEMPLATES, len(hashes) // LEAST_COPIES):
+        return True
+    drawn = bool(count.var() >= LEAST_DISPERSION * count.mean())
+    return drawn and (count == 1).sum() <= MOST_NEW * len(hashes)
+
+
 def _one_by_one(hashes: Int64) -> Int64:
     """Return hashes by which copies are told apart."""
     found = np.empty_like(hashes)
@@ -85,7 +97,7 @@ def masks_of(
     dealt out by the rarest, as `labels` has it.
     """
     few = len(hashes) < CROSS_FIT_BELOW if few is None else few
-    if len(np.unique(hashes)) <= min(MOST_TEMPLATES, len(hashes) // LEAST_COPIES):
+    if _recurs(hashes):
         hashes = _one_by_one(hashes)
     parts = CROSS_FIT_PARTS if few else max(PARTS, -(-len(hashes) // MOST_VALIDATION_ROWS))
     part = parts_of(hashes, labels, parts)
