@@ -33,6 +33,11 @@ def test_a_flag_comes_before_a_variable_before_the_file_before_the_default(train
 
     assert epochs() is None
     Path("textcls.toml").write_text("[train]\nepochs = 3\n")
+    told = "Note: textcls.toml in this folder sets epochs.\n"
+    assert told in run("train", "rows.csv").stderr
+    assert told not in run("train", "rows.csv", "--epochs", "2").stderr
+    assert told not in run("train", "rows.csv", "--config", "textcls.toml").stderr
+    assert told not in run("train", "rows.csv", "--quiet").stderr
     assert epochs() == 3
     assert epochs(TEXTCLS_TRAIN_EPOCHS="5") == 5
     assert epochs("--epochs", "7", TEXTCLS_TRAIN_EPOCHS="5") == 7

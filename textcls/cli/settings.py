@@ -6,18 +6,22 @@ its command in `textcls.toml`, `epochs` in `[train]`. The file is that of --conf
 """
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
+from functools import wraps
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from textcls._util.gone import gone
+from textcls.display.text import listed
 from textcls.errors import ConfigError, InputError
 
 NAME: Final = "textcls.toml"
 PREFIX: Final = "TEXTCLS"
+# Whether the file was found and not named, in the context of a command.
+_UNASKED: Final = "textcls.settings.unasked"
 
 
 def key_of(option: click.Parameter) -> str:
@@ -35,6 +39,8 @@ def add(command: click.Command, commands: Sequence[str]) -> None:
     if command.name is None or any(option.name == "config" for option in command.params):
         return
     _add_variables(command, command.name)
+    if command.callback is not None:
+        command.callback = _telling(command, command.callback)
 
     def read(context: click.Context, _: click.Parameter, path: str | None) -> None:
         if path == "":
@@ -43,6 +49,7 @@ def add(command: click.Command, commands: Sequence[str]) -> None:
         # Completion must not fail for what the file holds.
         if found is not None and not context.resilient_parsing:
             context.default_map = defaults(found, context, commands)
+            context.meta[_UNASKED] = path is None
 
     command.params.append(
         click.Option(
@@ -56,6 +63,22 @@ def add(command: click.Command, commands: Sequence[str]) -> None:
             help=f"Read defaults from this file.  [default: {NAME}, if there is one]",
         )
     )
+
+
+def _telling(command: click.Command, run: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what runs a command, and says before what a file sets for which nobody has asked."""
+
+    @wraps(run)
+    def told(*args: Any, **given: Any) -> Any:
+        context = click.get_current_context()
+        if context.meta.get(_UNASKED) and context.params.get("quiet") is False:
+            sources = ((key_of(one), context.get_parameter_source(one.name or "")) for one in command.params)
+            names = [key for key, source in sources if source is click.core.ParameterSource.DEFAULT_MAP]
+            if names:
+                click.echo(f"Note: {NAME} in this folder sets {listed(names)}.", err=True)
+        return run(*args, **given)
+
+    return told
 
 
 def _add_variables(command: click.Command, name: str) -> None:

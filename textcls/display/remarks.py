@@ -230,7 +230,8 @@ def reliance_phrase(found: Shortcut) -> str:
 def change_line(search: Search) -> str:
     """Return in one line what would change the answer."""
     if search.found is None:
-        return "No small change of the text changes the answer."
+        does = "changes the answer" if search.against is None else f"would make it {named(search.against)}"
+        return f"No small change of the text {does}."
     found = search.found
     would = _would(found, search.against)
     if search.unit == "sentence":
