@@ -245,6 +245,24 @@ def test_how_labels_are_written_their_weights_and_the_target_of_their_thresholds
     assert "target_precision and target_recall both choose the thresholds; use only one of them." in refused.stderr
 
 
+def test_a_training_that_goes_on_reads_its_files_as_the_one_before(tmp_path: Path) -> None:
+    sets = [
+        ("spam;urgent" if i % 3 == 0 else "spam" if i % 3 == 1 else "", f"word{i % 7} number {i}") for i in range(90)
+    ]
+    first = write_rows(tmp_path / "first.csv", [("tags", "body"), *sets])
+    new = write_rows(tmp_path / "new.csv", [("note", "tags", "body"), *[("x", *row) for row in sets[:30]]])
+    short = ("--epochs", "1", "--vectors", "none", "--quiet")
+    told = ("--text-column", "body", "--label-column", "tags", "--label-separator", ";", *short)
+    succeed("train", first, *told, "--output", tmp_path / "m.onnx", "--state", tmp_path / "first")
+    again = ("--valid", new, "--output", tmp_path / "m.onnx", "--quiet")
+    succeed("train", new, "--from", tmp_path / "first", "--state", tmp_path / "second", *again)
+    model = Classifier.load(tmp_path / "m.onnx")
+    assert (model.labels, model.info.text_columns, model.info.label_column) == (("spam", "urgent"), ("body",), "tags")
+    assert model.info.training["labels_written"]["label_separator"] == ";"
+    succeed("train", new, "--from", tmp_path / "second", *again)
+    assert Classifier.load(tmp_path / "m.onnx").labels == ("spam", "urgent")
+
+
 def test_training_keeps_its_state_and_goes_on_from_it_with_new_rows(tmp_path: Path, sample_path: Path) -> None:
     rows = [list(row.values()) for row in read_rows(sample_path)[:ROWS]]
     old = write_rows(tmp_path / "old.csv", [("text", "label"), *rows[:90]])

@@ -1,6 +1,7 @@
 """What would change an answer: found changes do, none is missed that is smaller, and words exchanged are compared."""
 
 import json
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from tests.command_line import fail, succeed
 from textcls import Classifier, ConfigError, InputError, TooLargeError
 from textcls.display.remarks import change_line, search_line
-from textcls.explain.counterfactual import MOST_ASKED, MOST_CHANGES, counterfactual
+from textcls.explain.counterfactual import MOST_ASKED, MOST_CHANGES, Search, counterfactual
 from textcls.explain.exchanges import MOST_TEXTS, compare_exchanged
 from textcls.explain.intervention import remove
 from textcls.explain.word_groups import read_groups
@@ -81,6 +82,9 @@ def test_the_label_it_should_become_can_be_named(classifier: Classifier) -> None
     other = next(label.label for label in classifier.predict(text).top() if label.label != before)
     found = counterfactual(classifier, text, against=other).found
     assert found is None or found.label == other
+    none = Search(text, None, 3, 7, against=other)
+    assert change_line(none) == f"No small change of the text would make it {other}."
+    assert change_line(replace(none, against=None)) == "No small change of the text changes the answer."
     with pytest.raises(ConfigError, match="is the answer already"):
         counterfactual(classifier, text, against=before)
     with pytest.raises(ConfigError, match="no label 'Biling'"):

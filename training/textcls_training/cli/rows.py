@@ -15,6 +15,7 @@ from textcls.data import (
     read_label_sets,
     read_labelled,
 )
+from textcls.data.labelled import NOTHING_USUAL, USUAL
 from textcls.data.memory import Readable
 from textcls.data.renaming import Renaming
 from textcls.data.text_store import TextStore
@@ -25,6 +26,7 @@ from textcls_training.data.labelled_texts import Rows
 from textcls_training.data.rationales import parse
 from textcls_training.data.unlabelled import UnlabelledTexts
 from textcls_training.data.unlabelled_files import read_unlabelled
+from textcls_training.state.finished import Facts
 
 
 def read_rows(
@@ -37,11 +39,16 @@ def read_rows(
     texts: TextStore,
     renaming: Renaming | None = None,
     beside: Sequence[str] = (),
+    before: Facts | None = None,
 ) -> Rows:
     """Read the training rows, their texts into `texts`, with the rationales as spans if there is a column of them, and
-    with what stands in the columns `beside` the text.
+    with what stands in the columns `beside` the text. What is not said is as in the training `before`.
     """
     more = [*beside, *([] if rationale_column is None else [rationale_column])]
+    usual, usual_targets = USUAL, NOTHING_USUAL
+    if before is not None:
+        usual, usual_targets = before.usual(), before.usual_targets()
+        targets = replace(targets, several=before.several) if targets.label_sets is None else targets
     rows: Rows = read_labelled(
         data,
         text_columns,
@@ -50,6 +57,8 @@ def read_rows(
         options=reading.options,
         bad=reading.bad,
         targets=targets,
+        usual=usual,
+        usual_targets=usual_targets,
         texts=texts,
     )
     reading.say(rows.notes)
@@ -57,6 +66,14 @@ def read_rows(
         reading.say(renaming.learn(rows))
         rows = renaming.of(rows)
     return rows if rationale_column is None else _with_spans(rows, rationale_column, reading)
+
+
+def as_before(targets: TargetOptions, before: Facts) -> TargetOptions:
+    """Return how labels are written where a training goes on: as in the one before, unless it is said."""
+    usual = before.usual_targets()
+    if targets.label_sets is not None or not before.several:
+        return targets
+    return replace(targets, label_separator=usual.label_separator, label_columns=usual.label_columns, several=True)
 
 
 def columns_beside(wanted: Mapping[str, Kind | None], rows: Rows, reading: Reading) -> tuple[Column, ...]:

@@ -43,7 +43,7 @@ from textcls.evaluation.data_quality.survey import Survey
 from textcls.explain.stability import MOST_MODELS
 from textcls.model.columns import Column
 from textcls_training.cli.beside import BesideModel
-from textcls_training.cli.rows import columns_beside, read_more, read_rows, read_valid
+from textcls_training.cli.rows import as_before, columns_beside, read_more, read_rows, read_valid
 from textcls_training.config.clock import Clock
 from textcls_training.config.memory import spill_of
 from textcls_training.config.settings import from_options
@@ -51,6 +51,7 @@ from textcls_training.config.shared_options import train_options
 from textcls_training.data.labelled_texts import ONE_COLUMN, Rows, labelled_texts_of
 from textcls_training.data.rationales import Spans
 from textcls_training.data.unlabelled import UnlabelledTexts
+from textcls_training.state.finished import Facts
 from textcls_training.vectors.file import check
 
 if TYPE_CHECKING:
@@ -218,11 +219,13 @@ def train(
         if probabilities:
             reading.say([f"The columns {probabilities} are read under the new names of the labels."])
     wanted = named_columns(columns, data, text_columns, label_column, targets, reading, (rationale_column,))
+    before = None if from_state is None else Facts.of(from_state)
     rows = read_rows(
-        data, text_columns, label_column, rationale_column, reading, targets, texts, renaming, list(wanted)
+        data, text_columns, label_column, rationale_column, reading, targets, texts, renaming, list(wanted), before
     )
     beside = columns_beside(wanted, rows, reading)
-    valid_rows = read_valid(valid, rows, reading, targets, renaming, list(wanted)) if valid else None
+    written = targets if before is None else as_before(targets, before)
+    valid_rows = read_valid(valid, rows, reading, written, renaming, list(wanted)) if valid else None
     more_texts = None
     if unlabelled:
         more_texts = read_more(unlabelled, rows, valid_rows, probabilities, settings["unlabelled_rows"], reading)
@@ -234,7 +237,7 @@ def train(
     trained = partial(
         run_training,
         valid=valid_rows,
-        targets=targets,
+        targets=written,
         spans=rows.more[rationale_column] if rationale_column is not None else None,
         columns=beside,
         console=stderr_console(quiet=reading.quiet),

@@ -261,6 +261,9 @@ def keep(
         vectors_sha256=None if vectors is None else vectors.sha256,
         alone=alone,
         whole=whole,
+        text_columns=list(given.text_columns),
+        label_column=given.label_column,
+        labels_written=given.written.to_json(),
     )
     fits = set() if whole or alone else {facts.all_rows, *(split_name(i, splits) for i in range(splits))}
     folder.finish(*content(facts, rehearsal, counts_of(dataset.corpus) if fits else None), fits)

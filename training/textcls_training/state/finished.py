@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from textcls.data.labelled import NOTHING_USUAL, Usual
+from textcls.data.targets import TargetOptions
 from textcls.errors import InputError
 from textcls_training.data.earlier_counts import EarlierCounts
 from textcls_training.state import arrays_file
@@ -39,6 +41,8 @@ class Facts:
         vectors_sha256: the hash of that file.
         alone: why no other training can go on from this one; None if one can.
         whole: whether all rows are kept.
+        text_columns, label_column: of its files.
+        labels_written: how labels are written where a text may have several (`TargetOptions.to_json`).
     """
 
     labels: list[str]
@@ -55,6 +59,56 @@ class Facts:
     vectors_sha256: str | None
     alone: str | None
     whole: bool
+    text_columns: list[str]
+    label_column: str
+    labels_written: dict[str, Any]
+
+    @classmethod
+    def of(cls, path: Path) -> "Facts":
+        """Read what is said of the finished training in the folder at `path`, and no more.
+
+        Raises:
+            InputError: as of `Finished.load`.
+        """
+        file = _file_at(path)
+        try:
+            return cls._checked(arrays_file.read_about(file), path)
+        except (KeyError, TypeError, ValueError) as error:
+            raise _damaged(file) from error
+
+    @classmethod
+    def _checked(cls, about: dict[str, Any], path: Path) -> "Facts":
+        if about.pop("format") != FORMAT:
+            raise ValueError("another format")
+        facts = cls(**about)
+        if facts.alone:
+            raise InputError(f"No training can go on from {path}: {facts.alone}; train on all rows anew.")
+        return facts
+
+    def usual(self) -> Usual:
+        """Return the columns that are looked for first in files of new rows."""
+        return Usual(tuple(self.text_columns), self.label_column)
+
+    def usual_targets(self) -> TargetOptions:
+        """Return how labels are usually written there."""
+        return TargetOptions.from_json(self.labels_written) if self.several else NOTHING_USUAL
+
+
+def _file_at(path: Path) -> Path:
+    """Return the file of the finished training in a folder.
+
+    Raises:
+        InputError: there is none, or it has not finished.
+    """
+    file = path / FINISHED
+    if not file.exists():
+        why = "has not finished; give its command once more" if file_of(path).exists() else "is not there"
+        raise InputError(f"The training whose state is to be in {path} {why}.")
+    return file
+
+
+def _damaged(file: Path) -> DamagedError:
+    return DamagedError(f"{file} is damaged, or of another version; train anew.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +136,10 @@ class Finished:
         Raises:
             InputError: there is none, it has not finished, or it is damaged.
         """
-        file = path / FINISHED
-        if not file.exists():
-            why = "has not finished; give its command once more" if file_of(path).exists() else "is not there"
-            raise InputError(f"The training whose state is to be in {path} {why}.")
+        file = _file_at(path)
         arrays, about = arrays_file.read(file)
         try:
-            if about.pop("format") != FORMAT:
-                raise ValueError("another format")
-            facts = Facts(**about)
-            if facts.alone:
-                raise InputError(f"No training can go on from {path}: {facts.alone}; train on all rows anew.")
+            facts = Facts._checked(about, path)
             rehearsal = Rehearsal.of_arrays(arrays, facts.labels, whole=facts.whole)
             counts = None
             if not facts.whole:
@@ -100,7 +147,7 @@ class Finished:
                 pairs = arrays["pair"], arrays["pair_count"]
                 counts = EarlierCounts(types, arrays["type_count"], *pairs, int(arrays["texts"]))
         except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise DamagedError(f"{file} is damaged, or of another version; train anew.") from error
+            raise _damaged(file) from error
         return cls(path, facts, rehearsal, counts, hashlib.sha256(file.read_bytes()).hexdigest())
 
     def learned(self, fit: str, *wanted: str) -> Arrays:
