@@ -15,7 +15,11 @@ from textcls.errors import ArtifactError
 from textcls.evaluation.drift.drift import measure_drift
 from textcls.evaluation.drift.summary import HeldOutSummary, LabelSetCounts
 from textcls.evaluation.drift.tally import Bins, bins_of
+from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.model.artifact import HELD_OUT
+from textcls_training.config.settings import TrainConfig
+from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.pipeline import training as pipeline
 
 WORDS = ("refund", "parcel", "invoice")
 
@@ -53,6 +57,17 @@ def test_a_training_counts_the_label_sets_of_its_held_out_rows(model: Classifier
     in_sets = [sum(n for of, n in zip(found.sets.sets, found.sets.counts, strict=False) if i in of) for i in range(3)]
     assert found.labels == tuple(in_sets)
     assert HeldOutSummary.from_json(json.loads(json.dumps(found.to_json()))) == found
+
+
+def test_what_a_file_says_of_its_held_out_rows_is_what_the_training_has_said(tmp_path: Path) -> None:
+    texts, labels = rows_of(300, 4, (0.4, 0.3, 0.05))
+    wrong = [found[:1] if i % 4 == 0 else found for i, found in enumerate(labels)]
+    rows = LabelledTexts(texts=texts, label_sets=[dict.fromkeys(found, 1.0) for found in wrong])
+    report = pipeline.train(rows, tmp_path / "m.onnx", TrainConfig(vectors="none", ngrams=())).held_out
+    assert isinstance(report, LabelSetReport)
+    found = HeldOutSummary.of_model(Classifier.load(tmp_path / "m.onnx").info)
+    assert found.accuracy == pytest.approx(report.exact, abs=1e-6)
+    assert found.labels == tuple(one.assigned for one in sorted(report.labels, key=lambda one: one.label))
 
 
 def test_rare_and_long_label_sets_count_as_one() -> None:

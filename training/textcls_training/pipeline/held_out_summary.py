@@ -19,19 +19,25 @@ from textcls_training.data.arrays import Bools, Int64
 from textcls_training.data.corpus import Corpus
 from textcls_training.export.save import Tables
 from textcls_training.export.tables import LookupTables
+from textcls_training.fit.label_set_calibration import HeldOutDecisions
 from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.validation import LabelSetValidation
-from textcls_training.models.calibration import LabelSetCalibration
 from textcls_training.models.ensemble import TrainedModel
 
 
 def held_out_summary(
-    selected: SelectionResult, model: TrainedModel, corpus: Corpus, tables: Tables, names: Sequence[str]
+    selected: SelectionResult,
+    decisions: HeldOutDecisions | None,
+    model: TrainedModel,
+    corpus: Corpus,
+    tables: Tables,
+    names: Sequence[str],
 ) -> dict[str, dict[str, object]]:
     """Return what the metadata of the training tell besides; nothing without held-out rows.
 
     Args:
         selected: with the answers to the held-out rows.
+        decisions: these, where rows may have several labels, as the report of the training has them.
         model: the trained model.
         corpus: the texts that it was trained on.
         tables: what its file reads.
@@ -46,12 +52,12 @@ def held_out_summary(
         if model.vector_view is not None:
             alone_U &= model.vector_view.space.encode(corpus).row_of_type == 0
         unknown = unknown_share(corpus, ~known_U | alone_U)
-    calibration, validation, lengths = selected.calibration, selected.validation, corpus.lengths()
-    probabilities = calibration.probabilities(selected.logits)
-    if isinstance(calibration, LabelSetCalibration) and isinstance(validation, LabelSetValidation):
-        assigned, gold = probabilities >= np.array(calibration.thresholds), validation.target_RC >= 0.5
-        found = HeldOutSummary.of_sets(probabilities, assigned, gold, lengths, unknown, names)
+    validation, lengths = selected.validation, corpus.lengths()
+    if decisions is not None and isinstance(validation, LabelSetValidation):
+        gold = validation.target_RC >= 0.5
+        found = HeldOutSummary.of_sets(*decisions, gold, lengths, unknown, names)
     else:
+        probabilities = selected.calibration.probabilities(selected.logits)
         found = HeldOutSummary.of(probabilities, selected.labels, lengths, unknown, names)
     return {HELD_OUT: found.to_json()}
 

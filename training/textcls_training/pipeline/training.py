@@ -27,6 +27,7 @@ from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.columns.selection import FittedColumns, fit_columns
 from textcls_training.fit.cross_fit import cross_fit
 from textcls_training.fit.interrupt import Stop
+from textcls_training.fit.label_set_calibration import HeldOutDecisions
 from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.threads import reproducible
 from textcls_training.models.calibration import PrototypeCalibration
@@ -258,7 +259,7 @@ def _saved(
         vectors = VectorsReport.of(fitted.model, fitted.learned.corpus)
         info = model_info(task, names, outcome, held_out, rows, vectors, columns)
         info = replace(info, example=task.config.example)
-        tables = _save(fitted, task.given, info, task.config, task.output, columns.terms)
+        tables = _save(fitted, task, info, columns.terms, held_out.decisions)
     report = TrainReport.of(
         fitted.model,
         fitted.selected,
@@ -276,18 +277,14 @@ def _saved(
 
 
 def _save(
-    fitted: Fitted,
-    given: LabelledTexts,
-    info: ModelInfo,
-    config: TrainConfig,
-    output: Path,
-    terms: ColumnTerms | None,
+    fitted: Fitted, task: Task, info: ModelInfo, terms: ColumnTerms | None, decisions: HeldOutDecisions | None
 ) -> Tables:
     """Write the model file; return the tables that it reads."""
+    given, config, output = task.given, task.config, task.output
     corpus, size = fitted.learned.corpus, fitted.config.size
     if config.head == "linear":
         tables = tables_of(fitted.model, corpus, size)
-        info = _summarised(info, fitted, tables)
+        info = _summarised(info, fitted, tables, decisions)
         save(fitted.model, tables, fitted.selected.calibration, info, output, corpus, terms)
         return tables
     calibration = fitted.selected.calibration
@@ -296,14 +293,14 @@ def _save(
     prototypes = torch_part("export.save_prototypes")
     encoder = prototypes.text_encoder(fitted.model, calibration)
     found: Tables = prototypes.encoder_tables(encoder, corpus, size, given.labels)
-    info = _summarised(info, fitted, found)
+    info = _summarised(info, fitted, found, decisions)
     prototypes.save_prototypes(encoder, found, given.texts, given.labels, info, output, keep_texts=config.keep_texts)
     return found
 
 
-def _summarised(info: ModelInfo, fitted: Fitted, tables: Tables) -> ModelInfo:
+def _summarised(info: ModelInfo, fitted: Fitted, tables: Tables, decisions: HeldOutDecisions | None) -> ModelInfo:
     """Let the file tell of its held-out rows as well."""
-    summary = held_out_summary(fitted.selected, fitted.model, fitted.learned.corpus, tables, info.labels)
+    summary = held_out_summary(fitted.selected, decisions, fitted.model, fitted.learned.corpus, tables, info.labels)
     return replace(info, training={**info.training, **summary})
 
 

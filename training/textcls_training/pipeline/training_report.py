@@ -12,7 +12,7 @@ from textcls_training.data.arrays import Float32
 from textcls_training.distillation.report import DistillationReport
 from textcls_training.fit.calibration import MIN_ROWS
 from textcls_training.fit.columns.selection import ColumnGain
-from textcls_training.fit.label_set_calibration import assigned_by_others
+from textcls_training.fit.label_set_calibration import HeldOutDecisions, assigned_by_others
 from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.validation import LabelSetValidation
 from textcls_training.models.calibration import LabelSetCalibration, sigmoid, softmax
@@ -26,10 +26,12 @@ class HeldOut(NamedTuple):
     Attributes:
         report: as in `TrainReport.held_out`.
         ece_before: as in `TrainReport`.
+        decisions: of several labels: how the rows are answered; None of one.
     """
 
     report: ClassificationReport | LabelSetReport
     ece_before: float
+    decisions: HeldOutDecisions | None = None
 
     @classmethod
     def of(cls, selected: SelectionResult, names: Sequence[str]) -> "HeldOut":
@@ -52,7 +54,7 @@ class HeldOut(NamedTuple):
         )
         scores = sigmoid(logits)
         errors = [label_set_metrics.label_calibration_error(scores[:, i], gold[:, i]) for i in range(len(names))]
-        return cls(found, sum(errors) / len(errors))
+        return cls(found, sum(errors) / len(errors), answered)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
