@@ -1,7 +1,7 @@
 """The train-valid split, the same on every run and in every order of rows.
 
 It depends on hashes, so copies of a text stay together: what is learned is judged by texts that were not. Where later
-rows will mostly have the very same texts, as where these are templates, copies are split up (`_recurs`).
+rows will mostly have the very same texts, as where these are templates, copies are split up (`told_apart`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -42,6 +42,25 @@ def hashes_of(texts: Sequence[str]) -> Int64:
     return np.fromiter(map(hash_of, texts), np.int64, len(texts))
 
 
+def told_apart(hashes: Int64) -> Int64:
+    """Return hashes by which rows are dealt out: those of their texts, or of each row where later rows will mostly have
+    these very texts.
+    """
+    if not _recurs(hashes):
+        return hashes
+    found = np.empty_like(hashes)
+    found[np.argsort(hashes, kind="stable")] = np.random.default_rng(SPLIT_SEED).permutation(len(hashes))
+    return found
+
+
+def _recurs(hashes: Int64) -> bool:
+    count = np.unique(hashes, return_counts=True)[1]
+    if len(count) <= min(MOST_TEMPLATES, len(hashes) // LEAST_COPIES):
+        return True
+    drawn = bool(count.var() >= LEAST_DISPERSION * count.mean())
+    return drawn and (count == 1).sum() <= MOST_NEW * len(hashes)
+
+
 def parts_of(hashes: Int64, labels: Int64, parts: int) -> Int64:
     """Return the part of each row: within a label, texts in the order of their hashes are dealt out evenly.
 
@@ -59,7 +78,7 @@ def parts_of(hashes: Int64, labels: Int64, parts: int) -> Int64:
 
 
 def part_of_rows(given: LabelledTexts, parts: int) -> Int64:
-    """Return the part [rows] of each row: within a label parts are alike, and copies of a text are in one part.
+    """Return the part [rows] of each row: within a label parts are alike; copies are in one part unless texts recur.
 
     A row of several labels counts for the rarest of them.
     """
@@ -68,23 +87,7 @@ def part_of_rows(given: LabelledTexts, parts: int) -> Int64:
         label_R = np.array([number[label] for label in given.labels], np.int64)
     else:
         label_R = LabelMatrix.of(given.label_sets, list(number)).rarest()
-    return parts_of(hashes_of(given.texts), label_R, parts)
-
-
-def _recurs(hashes: Int64) -> bool:
-    """Return whether later rows will mostly have the texts of these."""
-    count = np.unique(hashes, return_counts=True)[1]
-    if len(count) <= min(MOST_TEMPLATES, len(hashes) // LEAST_COPIES):
-        return True
-    drawn = bool(count.var() >= LEAST_DISPERSION * count.mean())
-    return drawn and (count == 1).sum() <= MOST_NEW * len(hashes)
-
-
-def _one_by_one(hashes: Int64) -> Int64:
-    """Return hashes by which copies are told apart."""
-    found = np.empty_like(hashes)
-    found[np.argsort(hashes, kind="stable")] = np.random.default_rng(SPLIT_SEED).permutation(len(hashes))
-    return found
+    return parts_of(told_apart(hashes_of(given.texts)), label_R, parts)
 
 
 def masks_of(
@@ -97,8 +100,7 @@ def masks_of(
     dealt out by the rarest, as `labels` has it.
     """
     few = len(hashes) < CROSS_FIT_BELOW if few is None else few
-    if _recurs(hashes):
-        hashes = _one_by_one(hashes)
+    hashes = told_apart(hashes)
     parts = CROSS_FIT_PARTS if few else max(PARTS, -(-len(hashes) // MOST_VALIDATION_ROWS))
     part = parts_of(hashes, labels, parts)
     for i in range(CROSS_FIT_PARTS if few else 1):
