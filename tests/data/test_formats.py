@@ -15,6 +15,8 @@ import pytest
 
 from tests.data.tables import CSV, JSONL, LINES, TSV, TWO, Write, copied, feed, parquet, refusal, rows_of
 from textcls import ConfigError
+from textcls.data import writing
+from textcls.data.rows import Row
 
 
 @pytest.mark.parametrize(
@@ -147,3 +149,11 @@ def test_a_workbook_of_endless_empty_strings_is_not_read(tmp_path: Path) -> None
         archive.writestr("xl/more.xml", b"<si/>" * 30_000_000)
     assert path.stat().st_size < 1_000_000
     assert "which is too much; save its table as CSV" in refusal(path)
+
+
+def test_a_sheet_holds_large_numbers_as_text_and_no_character_that_breaks_it(tmp_path: Path) -> None:
+    path = tmp_path / "rows.xlsx"
+    with writing.open_writer(path, "xlsx", ["text", "id"], []) as writer:
+        writer.write([Row(1, {"text": "a\ufffeb\x0bc", "id": 1234567890123456789})], [{}])
+    rows = [[cell.value for cell in row] for row in openpyxl.load_workbook(path).active]
+    assert rows == [["text", "id"], ["abc", "1234567890123456789"]]

@@ -76,6 +76,13 @@ JSON = st.recursive(
 )
 
 
+def test_what_is_no_number_is_null(tmp_path: Path) -> None:
+    path = tmp_path / "nan.jsonl"
+    with writing.open_writer(path, "jsonl", [], []) as writer:
+        writer.write([Row(1, {"price": float("nan"), "text": "a"})], [{}])
+    assert path.read_text() == '{"price": null, "text": "a"}\n'
+
+
 @given(rows=st.lists(st.dictionaries(st.text(), JSON), min_size=1))
 def test_any_json_comes_back_as_it_was_written(
     tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]]

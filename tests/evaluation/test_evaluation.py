@@ -72,9 +72,9 @@ def test_the_threshold_of_the_model_counts_unless_another_is_given(classifier: C
     assert own.operating_point.accepted < other.operating_point.accepted
 
 
-def test_no_rows_score_nothing(classifier: Classifier) -> None:
-    found = textcls.evaluate(classifier, [])
-    assert (found.report.rows, found.report.accuracy, found.report.cross_entropy) == (0, 0.0, None)
+def test_no_rows_cannot_be_evaluated_on(classifier: Classifier) -> None:
+    with pytest.raises(InputError, match="There are no rows to evaluate on; a generator gives its rows once"):
+        textcls.evaluate(classifier, iter([]))
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from textcls.data.excel import Cell
 from textcls.errors import InputError
 from textcls.model.columns import (
     BETWEEN_CELLS,
@@ -72,6 +73,9 @@ COLUMNS = (Column("product", "category", ("phone",)), Column("price", "number"),
         ("ABC123", None),
         ("12 34", None),
         ("12-", None),
+        (np.float32(2.375), 2.375),
+        (" " * 1_000_000 + "x", None),
+        ("9" * 200, None),
     ],
 )
 def test_a_number_is_read_however_it_is_written(value: Any, expected: float | None) -> None:
@@ -85,6 +89,9 @@ def test_a_comma_before_three_digits_is_what_other_values_of_its_column_say() ->
     assert not has_decimal_comma(["1,234", "1.5", "12,345.5"])
     weights = Column("kg", "number", decimal_comma=True)
     assert weights.cells("11,200") == ("11.2",)
+    assert number(Decimal("2.500"), decimal_comma=True) == 2.5
+    assert number(Cell.of(2.375), decimal_comma=True) == 2.375
+    assert Column("kg", "number").cells(1e-320) == ("0",)
     assert Column.from_json(json.loads(json.dumps(weights.to_json()))) == weights
     assert "decimal_comma" not in Column("kg", "number").to_json()
 

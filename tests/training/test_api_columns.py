@@ -74,6 +74,8 @@ def test_models_are_judged_by_whole_rows(tmp_path: Path) -> None:
     right = sum(by_price.predict(row).label == label for row, label in labelled) / len(labelled)
     assert textcls.evaluate(by_price, labelled).report.accuracy == pytest.approx(right)
     assert textcls.report(by_price, labelled).accuracy.value == pytest.approx(right)
+    with pytest.raises(InputError, match="There are no rows to evaluate on"):
+        textcls.evaluate(by_price, iter([]))
     found = textcls.compare(by_text, by_price, labelled)
     assert found.accuracy.after == pytest.approx(right)
     assert all(flip.text.endswith("\nplease") for flip in found.flips)
@@ -101,6 +103,7 @@ def test_a_report_names_the_column_behind_an_error_of_a_label(tmp_path: Path) ->
     behind = {(group.label, group.word) for group in report.too_many.groups}
     assert ("south", "shop = south") in behind
     assert any("shop = south" in one.words for one in report.too_many.surest)
+    assert {one.name for one in report.slices if one.kind == "shop"} == {"north", "south"}
 
 
 def test_an_estimator_reads_a_table_with_its_columns() -> None:

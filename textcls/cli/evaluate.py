@@ -152,7 +152,8 @@ def evaluate(
         console = stdout_console()
         show(evaluation_report(found, console.width), console)
         if stored:
-            show([f"Saved in {model}, which now abstains below it."])
+            some = found.operating_point is not None and found.operating_point.threshold > 0
+            show([f"Saved in {model}, which now {'abstains below it' if some else 'never abstains'}."])
     plots.write(reading)
     _require_reached(found, store)
 
@@ -217,7 +218,8 @@ def _store(model: Path, found: Evaluation) -> bool:
     """Write the threshold into the model if it does what it should, and return whether it does."""
     if found.operating_point is None or not found.reached:
         return False
-    store_threshold(model, found.operating_point.threshold)
+    # From 0 on everything is answered, as without a threshold.
+    store_threshold(model, found.operating_point.threshold or None)
     return True
 
 

@@ -26,7 +26,7 @@ from textcls.display.plain_data import json_line
 from textcls.display.report_files import BESIDE, FORMATS, report_file
 from textcls.display.terminal.console import show
 from textcls.display.terminal.report import report_summary
-from textcls.display.text import MISSING, plural
+from textcls.display.text import plural
 from textcls.errors import ConfigError
 from textcls.evaluation import metrics
 from textcls.evaluation.reporting import report as reporting
@@ -34,7 +34,6 @@ from textcls.evaluation.reporting import tracking
 from textcls.evaluation.reporting.abstention import USUAL_COSTS, Costs
 from textcls.evaluation.reporting.model_report import ModelReport
 from textcls.model.classifier import Classifier
-from textcls.model.columns import category
 
 _BY_NAME: Final = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
 
@@ -143,8 +142,7 @@ def report_on(
         ConfigError: there are costs, and the model may give several labels; or labels are asked for as it has none.
         InputError: the files cannot be read, or there is nothing to report on.
     """
-    beside = [column.name for column in classifier.info.columns if column.kind == "category"]
-    values: dict[str, list[object]] = {name: [] for name in (*by, *beside)}
+    values: dict[str, list[object]] = {name: [] for name in by}
     if classifier.info.several:
         reporting.require_no_costs(costs)
         opened: Any = reading.label_sets(data, *columns, targets, classifier.info, more=by)
@@ -157,9 +155,7 @@ def report_on(
         def read() -> Iterator[tuple[str, Any]]:
             for row in rows:
                 for name, column in values.items():
-                    value = row.row.fields.get(name)
-                    # Spellings that are one category to the model are one here.
-                    column.append((category(value) or MISSING) if name in beside else value)
+                    column.append(row.row.fields.get(name))
                 yield row.text, row.label
 
         found: ModelReport = reporting.report(classifier, read(), columns=values, costs=costs)

@@ -1,5 +1,6 @@
 """Spreadsheets of Excel (.xlsx), by openpyxl, which the extra `textcls[tables]` brings: read and written row by row."""
 
+import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
@@ -16,6 +17,8 @@ from textcls.errors import InputError
 # What a sheet can hold: https://support.microsoft.com, "Excel specifications and limits".
 MOST_ROWS: Final = 1_048_576
 LONGEST_CELL: Final = 32_767
+# Beyond, a sheet rounds whole numbers; they are written as text.
+MOST_WHOLE: Final = 2**53
 # Texts of all cells are in memory at once; a file of a few kilobytes may claim that they are gigabytes.
 MOST_BYTES: Final = 1_000_000_000
 # Rows that tell how wide a column is, and how wide it becomes at most, in characters.
@@ -210,7 +213,8 @@ class Writer:
         self.book = openpyxl.Workbook(write_only=True)
         self.sheet = self.book.create_sheet("answers")
         self.cell = openpyxl.cell.WriteOnlyCell
-        self.illegal = openpyxl.cell.cell.ILLEGAL_CHARACTERS_RE
+        # XML has no such characters.
+        self.illegal = re.compile(f"{openpyxl.cell.cell.ILLEGAL_CHARACTERS_RE.pattern}|[\ufffe\uffff]")
         self.rows = 0
 
     def write(self, rows: Sequence[Row], answers: Sequence[Mapping[str, Any]]) -> None:
@@ -271,6 +275,8 @@ class Writer:
 def _value(value: object) -> object:
     """Return what goes into a cell: numbers, truth values and times of a sheet as such, all else as text."""
     value = getattr(value, "value", value) if isinstance(value, Cell) else value
+    if type(value) is int and abs(value) > MOST_WHOLE:
+        return str(value)
     if value is None or type(value) in (int, float, bool, str) or isinstance(value, str):
         return value
     if isinstance(value, timedelta) or (hasattr(value, "isoformat") and not hasattr(value, "as_py")):

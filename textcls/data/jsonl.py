@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
+from math import isnan
 from typing import IO, Any
 
 from textcls.data import decoding, plain
@@ -85,7 +86,11 @@ class Writer:
 
 
 def _line(row: Row, answer: Mapping[str, Any]) -> bytes:
-    fields = {**row.fields, **answer}
+    # NaN, by which tables say that there is no number, is no JSON.
+    fields = {
+        name: None if isinstance(value, float) and isnan(value) else value
+        for name, value in {**row.fields, **answer}.items()
+    }
     try:
         return json.dumps(fields, ensure_ascii=False, default=plain.text_of).encode() + b"\n"
     except UnicodeEncodeError:  # an unpaired surrogate, which JSON can only escape

@@ -6,6 +6,7 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from textcls.errors import InputError
 from textcls.jobs.batch.chunks import chunked
 from textcls.model.classifier import Classifier
 from textcls.model.sequences import pairs
@@ -22,7 +23,7 @@ def answers(classifier: Classifier, rows: Iterable[tuple[str, T]]) -> tuple[NDAr
     """Return the probabilities [rows, labels] of all rows, and what each should get.
 
     Raises:
-        InputError: a row is no pair of a text and that.
+        InputError: a row is no pair of a text and that, or there are none.
     """
     chunks = [np.zeros((0, len(classifier.labels)), np.float32)]
     right: list[T] = []
@@ -30,4 +31,6 @@ def answers(classifier: Classifier, rows: Iterable[tuple[str, T]]) -> tuple[NDAr
         predictions = classifier.predict([row.text for row in chunk])
         chunks.append(np.array([prediction.probabilities for prediction in predictions]))
         right += (row.target for row in chunk)
+    if not right:
+        raise InputError("There are no rows to evaluate on; a generator gives its rows once.")
     return np.concatenate(chunks), right

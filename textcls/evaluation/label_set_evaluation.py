@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls.errors import ConfigError, InputError
+from textcls.errors import InputError
 from textcls.evaluation import label_set_metrics
 from textcls.evaluation.answers import answers
 from textcls.evaluation.label_set_metrics import LabelSetReport
@@ -105,8 +105,6 @@ def evaluate(
     if threshold is not None:
         thresholds = (threshold,) * len(names)
     elif goal is not None:
-        if not len(gold):
-            raise ConfigError("There are no rows to choose thresholds on.")
         chosen = choose(goal, probabilities, gold[:, : len(names)])
         thresholds = chosen.thresholds
     report = label_set_metrics.report(probabilities, gold, thresholds, names, unknown)

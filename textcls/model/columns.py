@@ -33,6 +33,10 @@ DATE_PARTS: Final = ("month", "weekday", "hour")
 MOST_COLUMNS: Final = 200
 # What a longer category is cut to.
 CATEGORY_CHARACTERS: Final = 200
+# A longer string is no number.
+LONGEST_NUMBER: Final = 100
+# A number nearer to 0 is 0.
+LEAST_NUMBER: Final = 1e-30
 # How tables say that there is no number, or no date.
 _NOTHING: Final = ("", "nan", "null", "none", "na", "n/a", "unknown", "-", "?")
 _EPOCH: Final = datetime(1970, 1, 1)
@@ -175,6 +179,8 @@ def number(value: object, *, decimal_comma: bool = False) -> float | None:
         ValueError: it is a list or an object.
     """
     written = _plain(value)
+    # What has a type was written by no person: its point is a decimal one.
+    decimal_comma = decimal_comma and type(value) is str
     if isinstance(written, str):
         if (found := written.strip().casefold()) in _TRUTHS:
             return _TRUTHS[found]
@@ -190,6 +196,8 @@ def number(value: object, *, decimal_comma: bool = False) -> float | None:
 
 def _decimal_of(written: str, decimal_comma: bool) -> str | None:
     """Return a number as Python writes it; None if it is none."""
+    if len(written) > LONGEST_NUMBER:
+        return None
     found = _NUMBER.fullmatch(written.replace("\u2212", "-").replace("\u2019", "'"))
     if found is None:
         return None
@@ -221,13 +229,15 @@ def has_decimal_comma(values: Iterable[object]) -> bool:
 def _plain(value: object) -> object:
     """Return a value as a string, a number or a date; None for what is missing, as NaN and NaT are.
 
-    Dates and decimals of NumPy and Arrow are strings then.
+    Dates and decimals of NumPy and Arrow are strings then; a cell of a sheet is what stands behind its text.
 
     Raises:
         ValueError: it is a list or an object.
     """
-    if value is None or isinstance(value, str):
-        return value
+    if isinstance(value, str):
+        return getattr(value, "value", value)
+    if value is None:
+        return None
     if hasattr(value, "__len__") and not isinstance(value, bytes):
         what = "an object" if isinstance(value, dict) else "a list"
         raise ValueError(f"holds {what}; write a string, a number or a date")
@@ -241,8 +251,8 @@ def _plain(value: object) -> object:
 
 
 def decimal(value: float) -> str:
-    """Return a number as a cell: with the seven digits that 32 bits have."""
-    return f"{value:.9g}"
+    """Return a number as a cell: with the seven digits that 32 bits have, which know nothing next to 0."""
+    return f"{value:.9g}" if abs(value) > LEAST_NUMBER else "0"
 
 
 def moment(value: object, date_format: str | None = None) -> datetime | None:

@@ -14,7 +14,9 @@ from textcls.evaluation.reporting.label_sets import LabelSetModelReport, label_s
 from textcls.evaluation.reporting.model_report import ModelFile, ModelReport
 from textcls.evaluation.reporting.one_label import OneLabelModelReport, one_label_report
 from textcls.evaluation.reporting.set_answers import SetAnswers
+from textcls.evaluation.reporting.slices import MISSING
 from textcls.model.classifier import Classifier, Text
+from textcls.model.columns import names_of_cells, unpack
 from textcls.model.rows_hash import RowsHash
 
 
@@ -76,12 +78,13 @@ def report(
         whole = ((text, label_set(labels, i)) for i, (text, labels) in enumerate(classifier.read_rows(rows)))
         sets = ((text, present(labels)) for text, labels in rows_hash.over(whole))
         of_sets = _checked(answered(classifier, sets, lambda explanation, _: kept.add(explanation)), columns)
-        found: ModelReport = label_set_report(classifier, model, of_sets, kept, columns or {})
+        found: ModelReport = label_set_report(classifier, model, of_sets, kept, _kinds(classifier, of_sets, columns))
     else:
         of_labels = _checked(
             answered(classifier, rows_hash.over(with_one_label(classifier.read_rows(rows))), RowSummary.of), columns
         )
-        found = one_label_report(model, of_labels, columns or {}, USUAL_COSTS if costs is None else costs)
+        kinds = _kinds(classifier, of_labels, columns)
+        found = one_label_report(model, of_labels, kinds, USUAL_COSTS if costs is None else costs)
     return replace(found, learned=rows_hash.learned_by(classifier.info.training))
 
 
@@ -96,6 +99,21 @@ def require_no_costs(costs: object) -> None:
             "Costs of an error and of abstaining are for models of one label per text, and this one may give several; "
             "leave them out."
         )
+
+
+def _kinds(
+    classifier: Classifier, found: AnsweredRows[Any, Any], columns: Mapping[str, Sequence[object]] | None
+) -> dict[str, Sequence[object]]:
+    """Return by the values of which columns rows are judged: those given, and the categories that the model reads."""
+    beside = classifier.info.columns
+    cells = [unpack(text, beside)[0] for text in found.texts] if beside else []
+    names = names_of_cells(beside)
+    own = {
+        column.name: [row[names.index(column.name)] or MISSING for row in cells]
+        for column in beside
+        if column.kind == "category"
+    }
+    return {**own, **(columns or {})}
 
 
 def _checked(found: AnsweredRows[Any, Any], columns: Mapping[str, Sequence[object]] | None) -> AnsweredRows[Any, Any]:

@@ -23,6 +23,8 @@ Floats = NDArray[np.float64]
 LEAST_ROWS: Final = 20
 MOST_VALUES: Final = 20
 LENGTH, SCRIPT, UNKNOWN = "length", "script", "unknown words"
+# The kind of rows without a value in a column.
+MISSING: Final = "(missing)"
 _MANY_UNKNOWN: Final = 0.25
 
 
@@ -148,7 +150,7 @@ def _quarters(value_N: Floats, shown: Callable[[float], str], unit: str = "") ->
         own = value_N[quarter_N == number]
         low, high = shown(float(own.min())), shown(float(own.max()))
         names[number] = f"{low}{unit}" if low == high else f"{low} to {high}{unit}"
-    names |= {len(inner) + 1: "missing"} if np.isnan(value_N).any() else {}
+    names |= {len(inner) + 1: MISSING} if np.isnan(value_N).any() else {}
     return _Names([names[number] for number in quarter_N.tolist()], [*names.values()])
 
 

@@ -3,6 +3,8 @@
 
 const CATEGORY_CHARACTERS = 200;
 const SPACES = /[\t-\r\x1c- \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/;
+const LONGEST_NUMBER = 100;
+const LEAST_NUMBER = 1e-30;
 const CODES =
   "AED|AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HKD|HUF|ILS|INR|JPY|KRW|MXN|MYR|NOK|NZD|PHP|PLN|RON|RUB|SAR|SEK|SGD|THB|TRY|" +
   "TWD|UAH|USD|VND|ZAR";
@@ -71,7 +73,7 @@ function cellsOf(value, { kind, date_format, decimal_comma = false }) {
   if (kind === "category") return [category(value)];
   if (kind === "number") {
     const found = number(value, decimal_comma);
-    return [found === null ? "" : String(found)];
+    return [found === null ? "" : String(Math.abs(found) > LEAST_NUMBER ? found : 0)];
   }
   const when = moment(value, date_format);
   if (when === null) return ["", "", "", ""];
@@ -98,6 +100,7 @@ const bounded = (value) => (value !== null && Math.abs(Number(value)) < 1e30 ? N
 
 /** A number as JavaScript writes it; null if it is none. */
 function decimalOf(written, decimalComma) {
+  if (written.length > LONGEST_NUMBER) return null;
   const found = NUMBER.exec(written.replaceAll("\u2212", "-").replaceAll("\u2019", "'"));
   if (!found || (found[1] && found[2])) return null;
   let digits = found[3];
