@@ -119,7 +119,8 @@ FILES: list[tuple[str, str | bytes, Rows | str]] = [
     ("empty.json", "[]", "holds an empty list"),
     ("one.json", json.dumps({"rows": TWO}, indent=1), "neither a list of objects nor one object per line"),
     ("strings.json", '["a", "b"]', "item 1: expected an object, not a str"),
-    ("cut.json", json.dumps(TWO)[:-9], "item 2: the JSON is damaged or cut off"),
+    ("cut.json", json.dumps(TWO)[:-9], "item 2: the JSON is damaged or cut off (parse error: premature EOF)"),
+    ("big.json", '[{"text": "a", "label": "x", "id": 9223372036854775808}]', "(parse error: integer overflow)"),
     ("latin.json", b'[{"text": "caf\xe9"}]', "item 1: bytes that are not UTF-8"),
     ("deep.json", "[" * 100_000, "more than 100 brackets within each other"),
     # Arrow

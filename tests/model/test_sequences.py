@@ -1,6 +1,7 @@
 """What only looks like a sequence of texts is refused with what to pass in its place."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 import textcls
 from textcls import InputError
+from textcls.evaluation.drift.drift import measure_drift
 
 ROWS = [(f"{word} please {i}", label) for i in range(12) for word, label in (("refund", "a"), ("parcel", "b"))]
 TEXTS, LABELS = (list(values) for values in zip(*ROWS, strict=True))
@@ -68,3 +70,9 @@ def test_columns_of_real_tables_are_answered_and_the_tables_refused(classifier: 
     with pytest.raises(InputError, match="A DataFrame is a table"):
         classifier.predict(frame)
     assert len(classifier.predict(frame["text"])) == 1
+
+
+@pytest.mark.parametrize("ask", [textcls.evaluate, textcls.report, textcls.explain_globally, measure_drift])
+def test_the_path_of_a_model_is_no_classifier_and_that_is_said(ask: Callable[..., object]) -> None:
+    with pytest.raises(InputError, match=r"A classifier is needed, not str; load it, as in textcls\.Classifier\.load"):
+        ask("tickets.onnx", [("a", "billing")])

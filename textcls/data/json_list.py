@@ -71,9 +71,12 @@ def _rows(source: Source, ijson: Any) -> Iterator[Row | Bad]:
     except _RefusedError as error:
         raise InputError(f"{source.name}, item {number + 1}: {error}; write JSON lines.") from error
     except (ijson.JSONError, UnicodeDecodeError) as error:
-        why = "bytes that are not UTF-8" if "UTF" in str(error) else "the JSON is damaged or cut off"
+        reason = str(error).partition("\n")[0].rstrip(".")
+        why, better = f"the JSON is damaged or cut off ({reason})", "JSON lines, where NaN and any number may stand"
+        if "UTF" in reason:
+            why, better = "bytes that are not UTF-8", "it again"
         raise InputError(
-            f"{source.name}, item {number + 1}: {why}; check the file there, or write it again."
+            f"{source.name}, item {number + 1}: {why}; check the file there, or write {better}."
         ) from error
 
 

@@ -15,7 +15,7 @@ from textcls.evaluation.label_thresholds import Goal
 from textcls.evaluation.metrics import ClassificationReport
 from textcls.evaluation.selective_prediction import OperatingPoint
 from textcls.evaluation.unknown_labels import unknown_labels
-from textcls.model.classifier import Classifier, Text
+from textcls.model.classifier import Classifier, Text, require_classifier
 from textcls.model.label_paths import LabelPaths
 from textcls.model.prediction import checked_threshold
 from textcls.model.rows_hash import RowsHash
@@ -110,6 +110,7 @@ def evaluate(
             text; or a target, and no rows; or a separator of paths, and labels are none, or a text may have several.
         InputError: rows have several labels, and the model gives one; or the reverse; or it knows no label of the rows.
     """
+    require_classifier(classifier)
     if threshold is not None and (target_precision is not None or target_recall is not None):
         measure = "recall" if target_precision is None else "precision"
         raise ConfigError(f"A target {measure} chooses the threshold; give one of them, not both.")

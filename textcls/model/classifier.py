@@ -242,6 +242,18 @@ class Classifier:
             )
 
 
+def require_classifier(given: object) -> None:
+    """Refuse what is no classifier, such as the path of one.
+
+    Raises:
+        InputError: it is something else.
+    """
+    if not isinstance(given, Classifier):
+        raise InputError(
+            f"A classifier is needed, not {type(given).__name__}; load it, as in textcls.Classifier.load('model.onnx')."
+        )
+
+
 def _arrived(path: Path) -> Classifier:
     """Load what was pickled.
 

@@ -23,7 +23,7 @@ from textcls.evaluation.intervals import CHANCE, Estimate
 from textcls.jobs.batch.chunks import chunked
 from textcls.model import tokenizer
 from textcls.model.artifact import ModelInfo
-from textcls.model.classifier import Classifier
+from textcls.model.classifier import Classifier, require_classifier
 from textcls.model.explanation import Explanation
 from textcls.model.sequences import pairs_with_labels_if_known
 
@@ -158,6 +158,7 @@ def measure_drift(
         ConfigError: the model was taught labels after its training.
         ArtifactError: the summary is damaged.
     """
+    require_classifier(classifier)
     held_out = HeldOutSummary.of_model(classifier.info)
     seen = _Seen(classifier.info)
     for chunk in chunked(_Row(*row) for row in pairs_with_labels_if_known(rows)):

@@ -15,7 +15,7 @@ from textcls.evaluation.reporting.model_report import ModelFile, ModelReport
 from textcls.evaluation.reporting.one_label import OneLabelModelReport, one_label_report
 from textcls.evaluation.reporting.set_answers import SetAnswers
 from textcls.evaluation.reporting.slices import MISSING
-from textcls.model.classifier import Classifier, Text
+from textcls.model.classifier import Classifier, Text, require_classifier
 from textcls.model.columns import names_of_cells, unpack
 from textcls.model.rows_hash import RowsHash
 
@@ -66,6 +66,7 @@ def report(
             or rows have several labels, and the model gives one; or the reverse.
     """
     metrics.require()
+    require_classifier(classifier)
     if columns is not None and not isinstance(columns, Mapping):
         raise InputError(
             f"columns is a {type(columns).__name__}: pass a mapping from names to values, such as "

@@ -15,7 +15,7 @@ from textcls.explain.shortcuts.audit import ShortcutAuditor
 from textcls.explain.telling_columns import TellingColumns
 from textcls.model import tokenizer
 from textcls.model.artifact import ModelInfo
-from textcls.model.classifier import Classifier, Text
+from textcls.model.classifier import Classifier, Text, require_classifier
 from textcls.model.columns import named_cell
 from textcls.model.explanation import Explanation, added_by_parts
 from textcls.model.labels import label_number
@@ -55,6 +55,7 @@ def explain_globally(
         ConfigError: there is no such label, or `top` is no number.
         InputError: a row is no pair of a text and its label, or its labels, or None.
     """
+    require_classifier(classifier)
     require_top(top)
     explainer = GlobalExplainer(classifier.labels, cuts=assigned_from(classifier.info), curves=curves(classifier.info))
     auditor, telling = ShortcutAuditor(classifier), TellingColumns(classifier.info.columns)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from textcls.errors import InputError
 from textcls.explain.global_explanation.explainer import CHUNK, answers_of, assigned_from, curves, named_parts
 from textcls.explain.global_explanation.sums import CELLS, KEYS, Sums
-from textcls.model.classifier import Classifier
+from textcls.model.classifier import Classifier, require_classifier
 from textcls.model.excerpts import Excerpt
 from textcls.model.explanation import Explanation
 from textcls.model.labels import label_number
@@ -128,6 +128,7 @@ def compare_groups(
         >>> found = textcls.compare_groups(classifier, november, october)
         >>> [term.text for term in found.labels[0].more]
     """
+    require_classifier(classifier)
     require_top(top)
     for texts in (first, second):
         require_texts(texts)
