@@ -131,6 +131,7 @@ def test_a_date_is_read_as_iso_8601_says_or_in_the_format_of_the_column(
     ("value", "expected"),
     [
         ("  Phone \n XL ", "phone xl"),
+        ("Bu\u0308ro", "b\u00fcro"),
         (3.0, "3"),
         (3.5, "3.5"),
         (False, "false"),

@@ -17,6 +17,7 @@ from decimal import Decimal
 from functools import lru_cache
 from numbers import Real
 from typing import Any, Final, Literal, get_args
+from unicodedata import normalize
 
 from textcls.errors import InputError
 from textcls.model.labels import unpaired_surrogate
@@ -151,7 +152,8 @@ class Column:
 
 
 def category(value: object) -> str:
-    """Return a category as a cell: upper and lower case are one, and so are spaces of any kind and number.
+    """Return a category as a cell: upper and lower case are one, and so are spaces of any kind and number, and signs of
+    one part or more.
 
     Raises:
         ValueError: it is a list or an object.
@@ -162,7 +164,7 @@ def category(value: object) -> str:
     if isinstance(value, Real) and not isinstance(value, int) and float(value).is_integer():
         value = int(float(value))
     # Separators of cells are spaces for `split`.
-    found = " ".join(str(value).casefold().split())[:CATEGORY_CHARACTERS]
+    found = " ".join(normalize("NFC", str(value)).casefold().split())[:CATEGORY_CHARACTERS]
     return "" if unpaired_surrogate(found) else found
 
 

@@ -82,7 +82,7 @@ function cellsOf(value, { kind, date_format, decimal_comma = false }) {
 
 function category(value) {
   if (value === null) return "";
-  const words = String(value).toLowerCase().replaceAll("ß", "ss").split(SPACES).filter(Boolean);
+  const words = String(value).normalize("NFC").toLowerCase().replaceAll("ß", "ss").split(SPACES).filter(Boolean);
   const found = [...words.join(" ")].slice(0, CATEGORY_CHARACTERS).join("");
   return /\p{Surrogate}/u.test(found) ? "" : found;
 }
