@@ -42,7 +42,7 @@ def test_a_field_that_the_first_line_of_json_has_not_is_never_lost(write: Write,
 
 def test_a_field_called_as_the_answer_is_never_overwritten(write: Write, tmp_path: Path) -> None:
     path = write("a.jsonl", '{"text": "a"}\n{"text": "b", "answer": "mine"}\n')
-    with pytest.raises(InputError, match=r"line 2: there is already a field 'answer'; rename it"):
+    with pytest.raises(InputError, match=r"line 2: there is already a field 'answer', where the answer goes"):
         copied(path, tmp_path / "b.jsonl")
 
 

@@ -11,17 +11,14 @@ import pytest
 
 from textcls.data.excel import Cell
 from textcls.errors import InputError
+from textcls.model.cell_values import category, has_decimal_comma, moment, number
 from textcls.model.columns import (
     BETWEEN_CELLS,
     END_OF_CELLS,
     Column,
-    category,
     cells_of,
     count,
-    has_decimal_comma,
-    moment,
     names_of_cells,
-    number,
     pack,
     require_columns,
     silent,

@@ -10,8 +10,9 @@ from tests.service.server import listening
 from tests.web.conftest import served, service, written
 from tests.web.test_in_browser import ASK, ASK_IN_BATCHES, assert_same
 from textcls import Classifier
+from textcls.model.cell_values import DATE_FORMATS
 from textcls.model.classifier import Text
-from textcls.model.columns import DATE_FORMATS, Column, cells_of, names_of_cells
+from textcls.model.columns import Column, cells_of, names_of_cells
 from textcls.server.settings import Settings
 
 Open = Callable[..., Any]

@@ -54,8 +54,8 @@ AUDIT: Final = "textcls_training.audit.rows:audit_rows"
     "--labels",
     "audits",
     is_flag=True,
-    help="Also look for rows whose label is probably wrong, by models that have not seen them; takes ten trainings, "
-    "or five with several labels per row.",
+    help="Also look for rows whose label is probably wrong, by models that have not seen them; takes two trainings, "
+    "or one with several labels per row.",
 )
 @click.option(
     "--suspects", type=PATH, metavar="FILE", help="With --labels: write these rows, with the label that each may have."

@@ -8,19 +8,8 @@ from typing import Any, Final, NamedTuple
 
 from textcls.data.rows import MOST_SHOWN, not_read
 from textcls.errors import ConfigError, InputError
-from textcls.model.columns import (
-    DATE_FORMATS,
-    KINDS,
-    Column,
-    Kind,
-    category,
-    cells_of,
-    has_decimal_comma,
-    moment,
-    number,
-    require_columns,
-    silent,
-)
+from textcls.model.cell_values import DATE_FORMATS, category, has_decimal_comma, moment, number
+from textcls.model.columns import KINDS, Column, Kind, cells_of, require_columns, silent
 
 # A column is of numbers, or of dates, if so many of its values are.
 MOSTLY: Final = 0.8

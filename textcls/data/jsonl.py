@@ -74,7 +74,8 @@ class Writer:
             clash = next((name for name in answer if name in row.fields), None)
             if clash is not None:
                 raise InputError(
-                    f"{row.where}: there is already a field {clash!r}; rename it, because the answer goes there."
+                    f"{row.where}: there is already a field {clash!r}, where the answer goes; give it another name, as "
+                    "with --prefix answer_."
                 )
         self.file.write(b"".join(_line(row, answer) for row, answer in zip(rows, answers, strict=True)))
 

@@ -107,8 +107,9 @@ def evaluate(
     Raises:
         MissingExtraError: of several labels scikit-learn, or with a threshold SciPy, is not installed.
         ConfigError: a target and a threshold or two targets, or one that is no share; a target recall, and one label a
-            text; or a target, and no rows; or a separator of paths, and labels are none, or a text may have several.
-        InputError: rows have several labels, and the model gives one; or the reverse; or it knows no label of the rows.
+            text; or a separator of paths, and labels are none, or a text may have several.
+        InputError: there are no rows, or they have several labels, and the model gives one; or the reverse; or it knows
+            no label of the rows.
     """
     require_classifier(classifier)
     if threshold is not None and (target_precision is not None or target_recall is not None):

@@ -91,8 +91,8 @@ def evaluate(
         threshold: assign each label from this probability on; by default the model's own thresholds count.
 
     Raises:
-        InputError: a row has no labels but one string, or none that are strings; or the model knows none of them.
-        ConfigError: thresholds are to be chosen, and there are no rows.
+        InputError: there are no rows; or one has no labels but one string, or none that are strings; or the model knows
+            none of them.
     """
     rows_hash = RowsHash()
     sets = ((text, label_set(labels, i)) for i, (text, labels) in enumerate(classifier.read_rows(rows)))

@@ -9,17 +9,14 @@ apart by the separators that ASCII has for that.
 """
 
 import math
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import date, datetime, timedelta
-from decimal import Decimal
+from datetime import datetime, timedelta
 from functools import lru_cache
-from numbers import Real
 from typing import Any, Final, Literal, get_args
-from unicodedata import normalize
 
 from textcls.errors import InputError
+from textcls.model.cell_values import category, decimal, moment, number
 from textcls.model.labels import unpaired_surrogate
 
 Kind = Literal["category", "number", "date"]
@@ -32,45 +29,10 @@ BETWEEN_CELLS: Final = "\x1f"
 # Of a date, what else there is beside its day.
 DATE_PARTS: Final = ("month", "weekday", "hour")
 MOST_COLUMNS: Final = 200
-# What a longer category is cut to.
-CATEGORY_CHARACTERS: Final = 200
-# A longer string is no number.
-LONGEST_NUMBER: Final = 100
-# A number nearer to 0 is 0.
-LEAST_NUMBER: Final = 1e-30
 # How tables say that there is no number, or no date.
 _NOTHING: Final = ("", "nan", "null", "none", "na", "n/a", "unknown", "-", "?")
 _EPOCH: Final = datetime(1970, 1, 1)
 _WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-# Currencies that stand around numbers, and what else does.
-_CODES: Final = (
-    "AED|AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HKD|HUF|ILS|INR|JPY|KRW|MXN|MYR|NOK|NZD|PHP|PLN|RON|RUB|SAR|SEK|SGD|THB|TRY|"
-    "TWD|UAH|USD|VND|ZAR"
-)
-_UNIT: Final = rf"(?:[A-Z]{{0,2}}[$\u00a2-\u00a5\u0e3f\u20a0-\u20cf]|{_CODES}|Rs\.?|kr\.?|z\u0142|K\u010d|Ft|%)"
-_SPACE: Final = "[ \t\n\r\u00a0\u2009\u202f]*"
-_NUMBER: Final = re.compile(
-    rf"{_SPACE}'?([+-]?){_SPACE}(?:{_UNIT}{_SPACE})?([+-]?)"
-    r"(\.?\d(?:[\d.,' \u00a0\u2009\u202f]*\d)?\.?)((?:[eE][+-]?\d+)?)"
-    rf"(?:[.,][-\u2013\u2014]+)?{_SPACE}(?:{_UNIT}{_SPACE})?",
-    re.ASCII,
-)
-# Digits in groups of three, which commas and points part as well as decimals.
-_IN_GROUPS: Final = re.compile(r"\d{1,3}(?:[' \u00a0\u2009\u202f]\d{3})+(?:[.,]\d+)?")
-_EITHER: Final = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
-_BY_COMMAS: Final = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")
-_DECIMAL_COMMA: Final = re.compile(r"\d+,\d+|[1-9]\d{0,2}(?:\.\d{3})+,\d+|[1-9]\d{0,2}(?:\.\d{3}){2,}")
-_DECIMAL_POINT: Final = re.compile(r"\d+\.?\d*|\.\d+")
-_TRUTHS: Final = {"true": 1.0, "false": 0.0}
-# How dates are written where not as ISO 8601 says, tried in this order: where it is clear which number is the month, as
-# before points the day comes first; then with the day before the month; then with the month before the day.
-_CLEAR_DATES: Final = (
-    "%d.%m.%Y", "%Y/%m/%d", "%d %b %Y", "%b %d, %Y", "%d %B %Y", "%B %d, %Y", "%d.%m.%y",
-)  # fmt: skip
-_DAY_FIRST: Final = ("%d/%m/%Y", "%d-%m-%Y", "%d/%m/%y")
-_MONTH_FIRST: Final = ("%m/%d/%Y", "%m-%d-%Y", "%m/%d/%y")
-DATE_FORMATS: Final = (*_CLEAR_DATES, *_DAY_FIRST, *_MONTH_FIRST)
-_DATE_AND_TIME: Final = re.compile(r"(\S.{5,17}?)(?: \d\d?:\d\d(:\d\d)?)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,157 +111,6 @@ class Column:
         if type(comma) is not bool:
             raise ValueError("columns holds a column whose decimal_comma is neither true nor false")
         return cls(name, kind, tuple(values), tuple(knots), form, comma)
-
-
-def category(value: object) -> str:
-    """Return a category as a cell: upper and lower case are one, and so are spaces of any kind and number, and signs of
-    one part or more.
-
-    Raises:
-        ValueError: it is a list or an object.
-    """
-    value = _plain(value)
-    if value is None:
-        return ""
-    if isinstance(value, Real) and not isinstance(value, int) and float(value).is_integer():
-        value = int(float(value))
-    # Separators of cells are spaces for `split`.
-    found = " ".join(normalize("NFC", str(value)).casefold().split())[:CATEGORY_CHARACTERS]
-    return "" if unpaired_surrogate(found) else found
-
-
-def number(value: object, *, decimal_comma: bool = False) -> float | None:
-    """Return a number, also of a string such as `1,234.50`, `1.234,50`, `12,5`, `31 581,94 €` or `CHF 12.-`.
-
-    Returns None for anything else.
-
-    Args:
-        value: a number, a truth value, or a string.
-        decimal_comma: whether `1,234` is less than two, and `1.234` more than a thousand; else the reverse.
-
-    Raises:
-        ValueError: it is a list or an object.
-    """
-    written = _plain(value)
-    # What has a type was written by no person: its point is a decimal one.
-    decimal_comma = decimal_comma and type(value) is str
-    if isinstance(written, str):
-        if (found := written.strip().casefold()) in _TRUTHS:
-            return _TRUTHS[found]
-        written = _decimal_of(written, decimal_comma)
-    elif not isinstance(written, Real | Decimal):
-        return None
-    try:
-        read = math.nan if written is None else float(written)
-    except OverflowError:  # It is beyond all that there are.
-        return None
-    return read if abs(read) < 1e30 else None
-
-
-def _decimal_of(written: str, decimal_comma: bool) -> str | None:
-    """Return a number as Python writes it; None if it is none."""
-    if len(written) > LONGEST_NUMBER:
-        return None
-    found = _NUMBER.fullmatch(written.replace("\u2212", "-").replace("\u2019", "'"))
-    if found is None:
-        return None
-    sign, inner, digits, power = found.groups()
-    if _IN_GROUPS.fullmatch(digits):
-        digits = re.sub("[^0-9.,]", "", digits).replace(",", ".")
-    elif _EITHER.fullmatch(digits):
-        digits = digits.replace("." if decimal_comma else ",", "").replace(",", ".")
-    elif _BY_COMMAS.fullmatch(digits):
-        digits = digits.replace(",", "")
-    elif _DECIMAL_COMMA.fullmatch(digits):
-        digits = digits.replace(".", "").replace(",", ".")
-    elif not _DECIMAL_POINT.fullmatch(digits):
-        return None
-    return None if sign and inner else sign + inner + digits + power
-
-
-def has_decimal_comma(values: Iterable[object]) -> bool:
-    """Return whether of numbers that are written, more have a decimal comma than a point; `1,234` says neither."""
-    commas = points = 0
-    for value in values:
-        digits = re.sub("[^0-9.,]", "", value) if isinstance(value, str) else ""
-        if not _EITHER.fullmatch(digits):
-            commas += bool(_DECIMAL_COMMA.fullmatch(digits))
-            points += bool(("." in digits and _DECIMAL_POINT.fullmatch(digits)) or _BY_COMMAS.fullmatch(digits))
-    return commas > points
-
-
-def _plain(value: object) -> object:
-    """Return a value as a string, a number or a date; None for what is missing, as NaN and NaT are.
-
-    Dates and decimals of NumPy and Arrow are strings then; a cell of a sheet is what stands behind its text.
-
-    Raises:
-        ValueError: it is a list or an object.
-    """
-    if isinstance(value, str):
-        return getattr(value, "value", value)
-    if value is None:
-        return None
-    if hasattr(value, "__len__") and not isinstance(value, bytes):
-        what = "an object" if isinstance(value, dict) else "a list"
-        raise ValueError(f"holds {what}; write a string, a number or a date")
-    try:
-        missing = bool(value != value)
-    except TypeError:  # The missing value of pandas is neither.
-        missing = True
-    if missing:
-        return None
-    return value if isinstance(value, Real | Decimal | date) else str(value)
-
-
-def decimal(value: float) -> str:
-    """Return a number as a cell: with the seven digits that 32 bits have, which know nothing next to 0."""
-    return f"{value:.9g}" if abs(value) > LEAST_NUMBER else "0"
-
-
-def moment(value: object, date_format: str | None = None) -> datetime | None:
-    """Return a date with its time, without a time zone: as it is told where it was written; None for anything else.
-
-    Args:
-        value: a date, or a string.
-        date_format: how most strings are written that are not as ISO 8601 says; others are understood where they cannot
-            mean another day.
-
-    Raises:
-        ValueError: it is a list or an object.
-    """
-    value = _plain(value)
-    if isinstance(value, datetime):
-        return value.replace(tzinfo=None)
-    if isinstance(value, date):
-        return datetime(value.year, value.month, value.day)
-    if not isinstance(value, str) or not (written := value.strip()):
-        return None
-    try:
-        # Digits alone are numbers, though ISO 8601 has dates of such.
-        return None if written.isdigit() else datetime.fromisoformat(written).replace(tzinfo=None)
-    except ValueError:
-        return _parsed(written, date_format)
-
-
-def _parsed(written: str, date_format: str | None) -> datetime | None:
-    found = _DATE_AND_TIME.fullmatch(written)
-    if found is None:
-        return None
-    time = "" if found[1] == written else " %H:%M:%S" if found[2] else " %H:%M"
-    for form in _forms_beside(date_format):
-        try:
-            return datetime.strptime(written, form + time)
-        except ValueError:
-            continue
-    return None
-
-
-@lru_cache
-def _forms_beside(date_format: str | None) -> tuple[str, ...]:
-    """Return how dates may be written in a column where most are written in one way."""
-    alike = next((forms for forms in (_DAY_FIRST, _MONTH_FIRST) if date_format in forms), ())
-    return tuple(dict.fromkeys([*([] if date_format is None else [date_format]), *_CLEAR_DATES, *alike]))
 
 
 def cells_of(fields: Mapping[str, Any], columns: Sequence[Column]) -> list[str]:

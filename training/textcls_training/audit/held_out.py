@@ -1,8 +1,8 @@
 """What models that have not seen a row say of it: a training of all rows that holds out each of them once.
 
 That is the cross-fit by which a training chooses and calibrates (`textcls_training.fit.cross_fit`), with every part of
-the rows held out. Copies of a text are in one part, so that none of them is told what its copy says; a row without
-which nothing would teach its label is never held out.
+the rows held out. Copies of a text are in one part, so that none of them is told what its copy says, unless texts recur
+(`textcls_training.data.split`); a row without which nothing would teach its label is never held out.
 
 Shapes: R rows, C labels.
 """

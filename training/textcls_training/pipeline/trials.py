@@ -1,6 +1,6 @@
 """Trials: some rows and a configuration are trained, and the model is measured on rows that it has not seen.
 
-The audit of labels, ablations and tuning are made of these; `textcls.jobs` does them, in this process, in several or on
+Ablations and tuning are made of these; `textcls.jobs` does them, in this process, in several or on
 a cluster. A training has the same bytes wherever it runs, so a trial has the same result.
 
 Shapes: R rows.
@@ -127,7 +127,8 @@ def results(crew: Crew[Trial, Result], trials: Sequence[Trial]) -> Iterator[tupl
 
 
 def folds_of(given: LabelledTexts, parts: int, within: Int64 | None = None) -> list[Fold]:
-    """Return folds that hold out each row once: within a label parts are alike, and copies of a text are in one part.
+    """Return folds that hold out each row once: within a label parts are alike, and copies of a text are in one part
+    unless texts recur.
 
     Args:
         given: all rows.

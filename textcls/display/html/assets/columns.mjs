@@ -1,4 +1,4 @@
-// Rows with columns beside the text, as textcls/model/columns.py reads them: what stands in a column becomes cells,
+// Rows with columns beside the text, as textcls/model/columns.py and cell_values.py read them: what stands in a column becomes cells,
 // numbers first, then categories.
 
 const CATEGORY_CHARACTERS = 200;
