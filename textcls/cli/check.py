@@ -39,6 +39,7 @@ from textcls.evaluation.data_quality import mending
 from textcls.evaluation.data_quality.label_audit import COLUMNS, LabelAudit
 from textcls.evaluation.data_quality.mending import Mended
 from textcls.evaluation.data_quality.report import check as check_rows
+from textcls.model.label_paths import label_columns
 
 AUDIT: Final = "textcls_training.audit.rows:audit_rows"
 
@@ -128,7 +129,7 @@ def check(
         valid_rows = None if valid_table is None else valid_table.rows
         rows = _keeping(table.rows, kept) if audits or wanted or mended_table is not None else table.rows
         report = check_rows(rows, valid_rows, expected=table.label_columns, bad=reading.bad, columns=[*wanted])
-    beside = read_columns(wanted, kept, [*table.text_columns, table.label_column])
+    beside = read_columns(wanted, kept, [*table.text_columns, *label_columns(table.label_column, ())])
     mended = None
     if mended_table is not None:
         label_column = None if table.label_columns else table.label_column

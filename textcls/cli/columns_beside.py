@@ -16,6 +16,7 @@ from textcls.display.text import plural
 from textcls.errors import InputError
 from textcls.explain import telling_columns
 from textcls.model.columns import Column, Kind
+from textcls.model.label_paths import label_columns
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -56,8 +57,9 @@ def named_columns(
         raise InputError("--column '*' reads the names of the columns before, which a pipe forgets; name the columns.")
     options, bad = reading.options, BadRows(skip=True)
     with open_targets(data, text_columns, label_column, targets=targets, options=options, bad=bad) as labelled:
-        taken = {*labelled.text_columns, labelled.label_column, targets.weight_column, *others}
+        taken = {*labelled.text_columns, targets.weight_column, *others}
     with open_tables(data, options, bad) as table:
+        taken |= {*label_columns(labelled.label_column, table.columns)}
         if targets.label_columns:
             taken |= set(columns_of_labels(table.parts[0], targets, labelled.text_columns))
         return dict.fromkeys(name for name in table.columns if name not in taken) | named

@@ -74,7 +74,9 @@ exchange_option = click.option(
 )
 html_option = click.option("--html", type=PATH, metavar="FILE", help="Write a self-contained HTML page.")
 label_column_option = click.option(
-    "--label-column", metavar="NAME", help="Column of the label.  [default: as in training]"
+    "--label-column",
+    metavar="NAME",
+    help="Column of the label, or those of the levels of a tree: 'group > job'.  [default: as in training]",
 )
 # Where there is no training whose columns could be meant.
 new_text_column_option = click.option(
@@ -85,7 +87,10 @@ new_text_column_option = click.option(
     help="Column of the text; repeat it to join several columns.  [default: text, or a well-known name]",
 )
 new_label_column_option = click.option(
-    "--label-column", metavar="NAME", help="Column of the label.  [default: label, or a well-known name]"
+    "--label-column",
+    metavar="NAME",
+    help="Column of the label, or those of the levels of a tree: 'group > job'.  [default: label, or a well-known "
+    "name]",
 )
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Print nothing on standard error but errors.")
 

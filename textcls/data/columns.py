@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from typing import Final, Literal
 
 from textcls.errors import InputError
+from textcls.model.label_paths import label_columns
 
 Kind = Literal["text", "label"]
 DEFAULT_TEXT_COLUMNS: Final = ("text",)
@@ -28,7 +29,7 @@ _LABELS: Final = {
 def choose(
     file: str, columns: Sequence[str], wanted: Sequence[str], kind: Kind, *, guess: bool
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the columns of `kind`, and a note if they were guessed.
+    """Return the columns of `kind`, and a note if they were guessed; a label column may name the levels of a tree.
 
     Args:
         file: name of the file, for messages.
@@ -40,7 +41,8 @@ def choose(
     Raises:
         InputError: the file has not the columns, and none or several that may be meant.
     """
-    missing = next((name for name in wanted if name not in columns), None)
+    names = [one for name in wanted for one in label_columns(name, columns)] if kind == "label" else wanted
+    missing = next((name for name in names if name not in columns), None)
     if missing is None:
         return tuple(wanted), ()
     # A model that was trained on two columns would take one of them for the whole text.

@@ -32,6 +32,7 @@ from textcls.errors import ConfigError, InputError
 from textcls.model import label_sets
 from textcls.model.artifact import ModelInfo
 from textcls.model.columns import Column
+from textcls.model.label_paths import label_columns
 from textcls.model.label_sets import LabelSet
 from textcls.model.labels import unpaired_surrogate
 
@@ -242,7 +243,7 @@ def _text_columns(table: Table, wanted: Sequence[str], usual: Usual) -> tuple[st
 def _label_column(table: Table, wanted: str | None, usual: Usual, texts: Sequence[str]) -> str:
     (label,) = table.choose([wanted or usual.label_column], "label", guess=wanted is None)
     _keepable([label])
-    if label in texts:
+    if {*label_columns(label, table.columns)} & {*texts}:
         raise InputError(f"The column {label!r} cannot be both text and label of {table.parts[0].file}.")
     return label
 

@@ -14,6 +14,7 @@ from textcls.data.rows import Bad, Format, Row
 from textcls.data.tables import Part, Table
 from textcls.errors import ConfigError, InputError
 from textcls.model import label_sets
+from textcls.model.label_paths import label_cell, label_columns
 from textcls.model.label_sets import LabelSet, Parse
 from textcls.model.labels import MOST_SEVERAL, label_problem
 
@@ -27,6 +28,8 @@ JSON: Final = "json"
 STAR: Final = "*"
 # Cells recur; so many different ones are remembered with their sets.
 _REMEMBERED: Final = 1 << 16
+# What to do with a row whose label is none.
+_CORRECT: Final = "{} or remove the row, or leave out all such rows with --on-error skip"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +97,10 @@ class TargetOptions:
 
 def label_of(row: Row, column: str) -> str | Bad:
     """Return the label of a row, or what is wrong with it."""
-    value = row.fields.get(column)
+    try:
+        value = label_cell(row.fields, column)
+    except InputError as error:
+        return Bad(row.where, f"{error}; {_CORRECT.format('fill it in')}")
     if isinstance(value, list | dict):
         return Bad(row.where, _several_labels(value, column))
     if isinstance(value, bytes):
@@ -106,15 +112,14 @@ def label_of(row: Row, column: str) -> str | Bad:
         return label
     return Bad(
         row.where,
-        f"the label in column {column!r} {wrong}; {'correct it' if label else 'fill it in'} or remove the row, or "
-        "leave out all such rows with --on-error skip",
+        f"the label in column {column!r} {wrong}; {_CORRECT.format('correct it' if label else 'fill it in')}",
     )
 
 
 def one_as_before(row: Row, column: str) -> str | Bad:
     """Return the label of a row that follows others with one label each, or what is wrong with it."""
     found = label_of(row, column)
-    if isinstance(found, str):
+    if isinstance(found, str) or len(label_columns(column, row.fields)) > 1:
         return found
     value = row.fields.get(column)
     if isinstance(value, list | dict):

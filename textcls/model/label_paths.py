@@ -1,4 +1,7 @@
-"""Labels that are paths of a tree, such as `Production > Bakers`: the probabilities of the nodes above them.
+"""Labels that are paths of a tree, such as `Production > Bakers`: where they stand, and what the nodes above them get.
+
+The levels of a tree may stand in a column each: the label column `group > job` names two, from the root down, whose
+cells make the path.
 
 The probability of a node is the sum of those of the labels at and below it, so that those of one level add up to one. A
 label that ends above a level stands there for itself.
@@ -6,7 +9,7 @@ label that ends above a level stands there for itself.
 Shapes: R rows, C labels, N nodes of a level.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -16,6 +19,8 @@ from textcls.errors import ConfigError, InputError
 
 Floats = NDArray[np.floating[Any]]
 Path = tuple[str, ...]
+# Between the columns of the levels, and between the parts of the paths that they make.
+LEVELS: Final = " > "
 # A deeper tree is a mistake in the separator.
 MOST_LEVELS: Final = 50
 # The least probability of a node that is sure, where no threshold is given.
@@ -29,6 +34,32 @@ class Node(NamedTuple):
 
     path: Path
     score: float
+
+
+def label_columns(name: str, columns: Container[str]) -> tuple[str, ...]:
+    """Return which of a table's `columns` hold its labels: the one of this name, or the levels of a tree it names."""
+    return (name,) if name in columns else tuple(name.split(LEVELS))
+
+
+def label_cell(fields: Mapping[str, Any], name: str) -> Any:
+    """Return what a label column of a row holds, None if nothing; of levels the path down to the last one filled in.
+
+    Raises:
+        InputError: a level is empty, and one below it is not, or one holds what separates them; a clause says so.
+    """
+    levels = label_columns(name, fields)
+    if len(levels) == 1:
+        return fields.get(name)
+    parts = ["" if (value := fields.get(level)) is None else str(value).strip() for level in levels]
+    while parts and not parts[-1]:
+        parts.pop()
+    for level, part in zip(levels, parts, strict=False):
+        if LEVELS in part:
+            raise InputError(f"the level {level!r} of the label holds {LEVELS!r}, which separates levels")
+    if "" in parts:
+        gap, last = levels[parts.index("")], levels[len(parts) - 1]
+        raise InputError(f"the level {gap!r} of the label is empty, and {last!r} below it is not")
+    return LEVELS.join(parts)
 
 
 class LabelPaths:
@@ -57,6 +88,17 @@ class LabelPaths:
             number: dict[Path, int] = {}
             of_label = [number.setdefault(path[:level], len(number)) for path in self.paths]
             self._levels.append((list(number), np.array(of_label, np.intp)))
+
+    @classmethod
+    def of(cls, labels: Sequence[str], column: str, separator: str | None = None) -> "LabelPaths | None":
+        """Return the tree of a model's labels: by the separator, or if they came from the columns of levels.
+
+        Raises:
+            ConfigError, InputError: as the class says.
+        """
+        if separator is None and LEVELS in column and any(LEVELS in label for label in labels):
+            separator = LEVELS
+        return None if separator is None else cls(labels, separator)
 
     def path(self, label: str) -> Path:
         """Return the parts of a label.

@@ -15,6 +15,7 @@ from textcls.data.rows import Row
 from textcls.data.targets import JSON, Target
 from textcls.evaluation.data_quality.finding import first_of, plural
 from textcls.evaluation.data_quality.survey import MARKUP
+from textcls.model.label_paths import LEVELS, label_cell, label_columns
 from textcls.model.tokenizer import tokenize
 
 # Labels that differ by case and spaces; tags and entities of HTML; rows without a text; rows with the same text and
@@ -93,12 +94,14 @@ def mend(
         if lists and label_column is not None and isinstance(fields.get(label_column), str):
             fields[label_column] = list(target)
         if label_column is not None and "labels" in kinds:
-            cell = _renamed(fields.get(label_column), target, names, separator)
-            if cell != fields.get(label_column):
+            before = label_cell(fields, label_column)
+            cell = _renamed(before, target, names, separator)
+            if cell != before:
                 of_set = {name: names[name] for name in _names(target) if name in names}
-                mended.renamed |= {fields[label_column]: cell} if isinstance(target, str) else of_set
+                mended.renamed |= {before: cell} if isinstance(target, str) else of_set
                 mended.counts["labels"] += 1
-                fields[label_column] = cell
+                levels = label_columns(label_column, fields)
+                fields |= zip(levels, cell.split(LEVELS) if len(levels) > 1 else [cell], strict=False)
         if "html" in kinds:
             fields |= {name: _without_html(fields[name]) for name in text_columns if isinstance(fields[name], str)}
             mended.counts["html"] += any(fields[name] != row.fields[name] for name in text_columns)

@@ -22,6 +22,7 @@ from textcls.data.text_store import TextStore
 from textcls.errors import InputError
 from textcls.explain import telling_columns
 from textcls.model.columns import Column, Kind
+from textcls.model.label_paths import label_columns
 from textcls_training.data.labelled_texts import Rows
 from textcls_training.data.rationales import parse
 from textcls_training.data.unlabelled import UnlabelledTexts
@@ -78,7 +79,7 @@ def as_before(targets: TargetOptions, before: Facts) -> TargetOptions:
 
 def columns_beside(wanted: Mapping[str, Kind | None], rows: Rows, reading: Reading) -> tuple[Column, ...]:
     """Find out how columns beside the text are read, and say it."""
-    columns = column_kinds.columns_of(wanted, rows.more, [*rows.text_columns, rows.label_column])
+    columns = column_kinds.columns_of(wanted, rows.more, [*rows.text_columns, *label_columns(rows.label_column, ())])
     if columns:
         reading.say([f"Columns beside the text: {', '.join(map(column_kinds.described, columns))}."])
         strange = (column_kinds.silences(one, rows.more[one.name]).sentence(one.name) for one in columns)
