@@ -94,10 +94,10 @@ def test_the_script_that_retrains_exchanges_the_model_and_keeps_a_better_one(tmp
 def test_the_json_is_json_with_the_fields_of_an_answer() -> None:
     (answer,) = blocks("json", DOCUMENTS["docs/serving.md"])
     (result,) = json.loads(answer)["results"]
-    # Of one label a text nothing is assigned; support rows are those of prototypes, columns of models that read such;
+    # Of one label a text nothing is assigned; support rows, columns and nodes are of models that have such;
     # the rest is asked for by an object.
     asked = {"evidence", "unit", "units", "parts", "counterfactual"}
-    assert set(result) == set(Result.model_fields) - {"assigned", "support", "columns"} - asked
+    assert set(result) == set(Result.model_fields) - {"assigned", "support", "columns", "node"} - asked
     Result.model_validate(result)
 
 

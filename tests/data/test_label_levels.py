@@ -8,8 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.command_line import fail, read_rows, succeed, write_rows
+from tests.service.server import local
+from textcls import Classifier
 from textcls.errors import InputError
-from textcls.model.label_paths import label_cell
+from textcls.model.label_paths import LabelPaths, label_cell
+from textcls.server import create_app
 
 COLUMN = "area > queue"
 CELLS = st.text(st.characters(codec="utf-8", exclude_characters=">"), max_size=5)
@@ -22,6 +25,14 @@ def rows_path(tmp_path_factory: pytest.TempPathFactory, sample_path: Path) -> Pa
     rows = [(row["text"], above.get(row["label"]), row["label"]) for row in read_rows(sample_path)]
     path = tmp_path_factory.mktemp("levels") / "rows.csv"
     write_rows(path, [("text", "area", "queue"), *((t, a or q, q if a else "") for t, a, q in rows)])
+    return path
+
+
+@pytest.fixture(scope="module")
+def model_path(rows_path: Path) -> Path:
+    """A model trained on the levels."""
+    path = rows_path.with_name("m.onnx")
+    succeed("train", rows_path, "--label-column", COLUMN, "--output", path, "--epochs", "3", "--quiet")
     return path
 
 
@@ -41,17 +52,51 @@ def test_a_column_of_that_name_is_read_as_it_is() -> None:
     assert label_cell({"a > b": "x", "a": "y", "b": "z"}, "a > b") == "x"
 
 
-def test_a_model_of_levels_tells_of_them_without_being_asked(rows_path: Path, tmp_path: Path) -> None:
-    model, answers = tmp_path / "m.onnx", tmp_path / "answers.csv"
-    succeed("train", rows_path, "--label-column", COLUMN, "--output", model, "--epochs", "3", "--quiet")
-    told = json.loads(succeed("evaluate", model, rows_path, "--json"))
+def test_a_model_of_levels_tells_of_them_without_being_asked(model_path: Path, rows_path: Path, tmp_path: Path) -> None:
+    told = json.loads(succeed("evaluate", model_path, rows_path, "--json"))
     areas = {row["area"] for row in read_rows(rows_path)}
     assert told["paths"]["levels"][0]["nodes"] == len(areas)
-    succeed("predict", model, rows_path, "--output", answers)
-    for row in read_rows(answers):
+    succeed("predict", model_path, rows_path, "--output", tmp_path / "answers.csv")
+    for row in read_rows(tmp_path / "answers.csv"):
         path = [row[name] for name in ("level_1", "level_2") if row[name]]
         assert row["predicted_node"] == " > ".join(path)
-    assert COLUMN in succeed("inspect", model)
+    assert COLUMN in succeed("inspect", model_path)
+
+
+@pytest.mark.parametrize(
+    ("labels", "column", "depth"),
+    [
+        (["a > x", "a > y", "b"], "label", 2),
+        (["a > x", "a", "b"], "label", None),
+        (["a > x", "a", "b"], "group > job", 2),
+        (["a", "b"], "group > job", None),
+        (["a > x", "a > y", " > b"], "label", None),
+        ([" > ".join("x" * 51), "a > y"], "label", None),
+    ],
+)
+def test_labels_are_a_tree_where_they_came_from_levels_or_most_are_paths(
+    labels: list[str], column: str, depth: int | None
+) -> None:
+    tree = LabelPaths.of(labels, column)
+    assert (None if tree is None else tree.depth) == depth
+
+
+def test_every_answer_names_the_deepest_sure_node(model_path: Path, rows_path: Path) -> None:
+    classifier = Classifier.load(model_path)
+    text = next(row["text"] for row in read_rows(rows_path) if row["queue"] == "billing")
+    answer = classifier.predict(text, threshold=0.99999)
+    assert answer.node is None
+    assert "No node of the tree is sure." in answer.remarks
+    answer = classifier.predict(text, threshold=classifier.predict(text).score + 1e-4)
+    assert answer.node is not None
+    assert answer.node.path == (answer.label.split(" > ")[0],)
+    assert any(remark.startswith(f"Sure is no more than {answer.node.path[0]!r}, with ") for remark in answer.remarks)
+    texts = [text, "?"]
+    with local(create_app(model_path)) as client:
+        results = client.post("/v1/classify", json={"inputs": texts, "top_k": 1}).json()["results"]
+    for one, result in zip(texts, results, strict=True):
+        node = classifier.predict(one).node
+        assert result["node"] == (node and {"path": list(node.path), "score": pytest.approx(node.score)})
 
 
 def test_check_mends_the_names_of_levels_in_their_columns(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def evaluate(
         threshold: judge the answers that are not below it; by default the model's own threshold, if it has one. Of
             several labels: assign each from this probability on; by default from its own threshold on.
         label_path: what separates the parts of labels that are paths of a tree, such as " > ": also tell how good the
-            answers are at each of its levels; by default so if they were trained from the columns of levels.
+            answers are at each of its levels; by default that of the model's tree, if it has one.
 
     Raises:
         MissingExtraError: of several labels scikit-learn, or with a threshold SciPy, is not installed.
@@ -124,7 +124,7 @@ def evaluate(
         return label_set_evaluation.evaluate(classifier, rows, goal=goal, threshold=threshold)
     if target_recall is not None:
         raise ConfigError("A target recall is for models with several labels per text; this one gives one.")
-    tree = LabelPaths.of(classifier.labels, classifier.info.label_column, label_path)
+    tree = classifier.tree if label_path is None else LabelPaths(classifier.labels, label_path)
     return _evaluate_labels(classifier, with_one_label(classifier.read_rows(rows)), target_precision, threshold, tree)
 
 

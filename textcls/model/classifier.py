@@ -13,6 +13,7 @@ from textcls.model.columns import unpack
 from textcls.model.cost import Cost
 from textcls.model.explanation import Explanation, parts_of
 from textcls.model.graph import Graph
+from textcls.model.label_paths import LabelPaths
 from textcls.model.prediction import Prediction, checked_threshold, explanation_of
 from textcls.model.prototypes import SupportAttention
 from textcls.model.self_test import self_test
@@ -43,6 +44,7 @@ class Classifier:
         path: of the file, for messages.
         graph: what runs it.
         cost: what its answers cost.
+        tree: of the labels, if they are paths and a text has one.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -57,6 +59,7 @@ class Classifier:
         if graph.info.columns:
             self._explained += (artifact.COLUMN_CONTRIBUTIONS,)
         self.cost = Cost.of(graph.info, folded=graph.has_rows)
+        self.tree = None if self.info.several else LabelPaths.of(self.labels, self.info.label_column)
 
     @classmethod
     def load(cls, path: str | Path) -> "Classifier":
@@ -239,6 +242,7 @@ class Classifier:
                 thresholds,
                 # What lies behind the text fills up the batch.
                 tokens - int(np.count_nonzero(known[:tokens])),
+                self.tree,
             )
 
 

@@ -62,6 +62,20 @@ def label_cell(fields: Mapping[str, Any], name: str) -> Any:
     return LEVELS.join(parts)
 
 
+class _Level(NamedTuple):
+    """A level of a tree.
+
+    Attributes:
+        nodes: there.
+        of_label_C: the number of the node at or above each label.
+        parent_N: the number of the node above each node; the root is 0.
+    """
+
+    nodes: list[Path]
+    of_label_C: NDArray[np.intp]
+    parent_N: NDArray[np.intp]
+
+
 class LabelPaths:
     """The tree that a model's labels are the paths of.
 
@@ -79,37 +93,46 @@ class LabelPaths:
         if not separator or not any(separator in label for label in labels):
             raise ConfigError(f"No label holds the separator {separator!r}: name what stands between the parts of one.")
         self.paths = [self.path(label) for label in labels]
+        odd = next((label for label, path in zip(labels, self.paths, strict=True) if not all(path)), None)
+        if odd is not None:
+            raise InputError(f"The label {odd!r} has an empty part between separators {separator!r}.")
         self.depth = max(map(len, self.paths))
         if self.depth > MOST_LEVELS:
             raise ConfigError(f"With {separator!r} a label has {self.depth:,} levels; at most {MOST_LEVELS} are read.")
-        # Of each level its nodes, and the number of the node at or above each label [C].
-        self._levels: list[tuple[list[Path], NDArray[np.intp]]] = []
+        self._levels: list[_Level] = []
         for level in range(1, self.depth + 1):
             number: dict[Path, int] = {}
             of_label = [number.setdefault(path[:level], len(number)) for path in self.paths]
-            self._levels.append((list(number), np.array(of_label, np.intp)))
+            above = {node: i for i, node in enumerate(self.nodes(level - 1))} if level > 1 else {}
+            parents = [above.get(node[: level - 1], 0) for node in number]
+            self._levels.append(_Level(list(number), np.array(of_label, np.intp), np.array(parents, np.intp)))
 
     @classmethod
     def of(cls, labels: Sequence[str], column: str, separator: str | None = None) -> "LabelPaths | None":
-        """Return the tree of a model's labels: by the separator, or if they came from the columns of levels.
+        """Return the tree of a model's labels, if they are one.
+
+        Args:
+            labels: the model's.
+            column: where they came from.
+            separator: what separates the parts of a path; None finds out whether they are separated by `LEVELS`: if
+                they come from columns of levels, or most of them hold it and none has an empty part.
 
         Raises:
-            ConfigError, InputError: as the class says.
+            ConfigError, InputError: as the class says, if there is a separator.
         """
-        if separator is None and LEVELS in column and any(LEVELS in label for label in labels):
-            separator = LEVELS
-        return None if separator is None else cls(labels, separator)
+        if separator is not None:
+            return cls(labels, separator)
+        holding = sum(LEVELS in label for label in labels)
+        if not holding or (LEVELS not in column and 2 * holding <= len(labels)):
+            return None
+        try:
+            return cls(labels, LEVELS)
+        except (ConfigError, InputError):
+            return None
 
     def path(self, label: str) -> Path:
-        """Return the parts of a label.
-
-        Raises:
-            InputError: one is empty.
-        """
-        parts = tuple(part.strip() for part in label.split(self.separator))
-        if not all(parts):
-            raise InputError(f"The label {label!r} has an empty part between separators {self.separator!r}.")
-        return parts
+        """Return the parts of a label."""
+        return tuple(part.strip() for part in label.split(self.separator))
 
     def name(self, path: Path) -> str:
         """Return a node as a label is written."""
@@ -117,11 +140,11 @@ class LabelPaths:
 
     def nodes(self, level: int) -> list[Path]:
         """Return the nodes of a level, the first being 1, in the order of the labels."""
-        return self._levels[level - 1][0]
+        return self._levels[level - 1].nodes
 
     def probabilities(self, probabilities_RC: Floats, level: int) -> NDArray[np.float64]:
         """Return the probabilities of the nodes of a level [R, N]."""
-        nodes, of_label_C = self._levels[level - 1]
+        nodes, of_label_C, _ = self._levels[level - 1]
         sums_NR = np.zeros((len(nodes), len(probabilities_RC)))
         np.add.at(sums_NR, of_label_C, probabilities_RC.T.astype(np.float64))
         return sums_NR.T
@@ -136,19 +159,12 @@ class LabelPaths:
         probabilities_RC = np.asarray(probabilities_RC)
         found: list[Node | None] = [None] * len(probabilities_RC)
         at_R, going_R = np.zeros(len(found), np.intp), np.ones(len(found), np.bool_)
-        for level, (nodes, _) in enumerate(self._levels, 1):
+        for level, (nodes, _, parent_N) in enumerate(self._levels, 1):
             scores_RN = self.probabilities(probabilities_RC, level)
-            scores_RN[self._parents(level) != at_R[:, None]] = -1.0
+            scores_RN[parent_N != at_R[:, None]] = -1.0
             at_R = scores_RN.argmax(1)
             best_R = scores_RN.max(1)
             going_R &= best_R >= threshold - _SAME
             for row in np.flatnonzero(going_R).tolist():
                 found[row] = Node(nodes[at_R[row]], float(best_R[row]))
         return found
-
-    def _parents(self, level: int) -> NDArray[np.intp]:
-        """Return the number of the node above each node of a level; the root is 0."""
-        if level == 1:
-            return np.zeros(len(self.nodes(1)), np.intp)
-        number = {node: i for i, node in enumerate(self.nodes(level - 1))}
-        return np.array([number[node[: level - 1]] for node in self.nodes(level)], np.intp)

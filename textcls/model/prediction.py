@@ -10,6 +10,7 @@ import numpy as np
 from textcls.errors import ConfigError
 from textcls.model.contrast import Float32
 from textcls.model.explanation import Explanation
+from textcls.model.label_paths import SURE, LabelPaths, Node
 
 Decision = Literal["accept", "abstain"]
 
@@ -46,6 +47,7 @@ class Prediction:
         thresholds: where a text may have several labels: the probability from which on each is assigned [labels]; None
             where it has one.
         tokens_unknown: how many of the tokens read are unknown to the model.
+        tree: of the labels, if they are paths; None if they are none.
     """
 
     label_names: tuple[str, ...]
@@ -57,6 +59,7 @@ class Prediction:
     tokens_read: int = 0
     thresholds: Float32 | None = None
     tokens_unknown: int = 0
+    tree: LabelPaths | None = None
     # What notebooks show; `textcls.display.notebook` sets it.
     _repr_html_: ClassVar[Callable[["Prediction"], str]]
 
@@ -88,6 +91,13 @@ class Prediction:
         return float(self.probabilities.max())
 
     @property
+    def node(self) -> Node | None:
+        """The deepest node that is sure, by the threshold, or one half; None if there is none, or no tree."""
+        if self.tree is None:
+            return None
+        return self.tree.deepest(self.probabilities[None], SURE if self.threshold is None else self.threshold)[0]
+
+    @property
     def reason(self) -> str | None:
         """Why the decision is `abstain`, in a sentence or two; None if it is not."""
         if self.decision == "accept":
@@ -114,6 +124,12 @@ class Prediction:
     def remarks(self) -> list[str]:
         """What belongs beside the answer: why it abstains, that there was too much to read, or nothing."""
         found = [] if self.reason is None else [self.reason]
+        if self.tree is not None:
+            node = self.node
+            if node is None:
+                found.append("No node of the tree is sure.")
+            elif self.tree.name(node.path) != self.label:
+                found.append(f"Sure is no more than {self.tree.name(node.path)!r}, with {node.score:.1%}.")
         if self.truncated:
             found.append("The text is longer than the model reads; the rest was cut.")
         if self.explanation is not None and not self.explanation.spans:
@@ -152,6 +168,9 @@ class Prediction:
         }
         if self.thresholds is not None:
             result["assigned"] = list(self.assigned)
+        if self.tree is not None:
+            node = self.node
+            result["node"] = None if node is None else {"path": list(node.path), "score": node.score}
         if self.explanation is not None:
             result.update(self.explanation.as_json([names[i] for i in order]))
         return result

@@ -36,8 +36,8 @@ class AnswerColumns:
         several: whether a text may have several labels.
         separator: what joins several labels, and their scores, to one text; None leaves them lists.
         label_path: what separates the parts of labels that are paths of a tree: also the deepest node that is sure, by
-            the threshold, its score, and its part of each level; None for no such columns, unless labels were trained
-            from the columns of levels.
+            the threshold, its score, and its part of each level; None for no such columns, unless the model has a
+            tree.
         levels: of the tree.
         prefix: with which all their names begin.
     """
@@ -99,7 +99,7 @@ class AnswerColumns:
 
     def _with_levels(self, classifier: Classifier) -> "AnswerColumns":
         """Return the columns with one a level of the tree, if labels are paths."""
-        tree = LabelPaths.of(classifier.labels, classifier.info.label_column, self.label_path)
+        tree = classifier.tree if self.label_path is None else LabelPaths(classifier.labels, self.label_path)
         return self if tree is None else replace(self, label_path=tree.separator, levels=tree.depth)
 
     def of(self, classifier: Classifier, texts: Sequence[str]) -> list[Columns]:

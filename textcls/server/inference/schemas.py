@@ -262,6 +262,13 @@ class CounterfactualSearch(BaseModel):
     )
 
 
+class NodeOfTree(BaseModel):
+    """A node of the tree of labels."""
+
+    path: list[str] = Field(description="From the root down.")
+    score: Score = Field(description="The sum of the probabilities of the labels at and below it.")
+
+
 class Result(BaseModel):
     """The answer to one text."""
 
@@ -277,6 +284,11 @@ class Result(BaseModel):
         None,
         description="Present if a text may have several labels, or none, which is the task `multi-label`: those that "
         "reach their thresholds, the most probable first, whatever `top_k` is. The scores then do not add up to 1.",
+    )
+    node: NodeOfTree | None = Field(
+        None,
+        description="Present if labels are paths of a tree, such as `group > job`: the deepest node that is sure, null "
+        "if none is.",
     )
     runner_up: str | None = Field(
         None, description="Present if `explain` is true: the second most probable label, null if there is only one."
