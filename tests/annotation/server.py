@@ -10,6 +10,13 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+# What servers tell of tokens that is none.
+_USAGES: dict[str, tuple[Any, Any, Any]] = {
+    "uncounted": (None, None, None),
+    "miscounted": (-50, "7", 10**12),
+    "half counted": (50.5, True, None),
+}
+
 
 class Server(ThreadingHTTPServer):
     """Answers with the first label whose name stands in the text, else the first.
@@ -113,8 +120,8 @@ def _completion(text: str, asked: dict[str, Any], bad: str) -> dict[str, Any]:
     if bad == "thinking":
         choice |= {"finish_reason": "length", "message": said | {"content": ""}}
     usage: dict[str, Any] = {"prompt_tokens": words, "completion_tokens": 6, "total_tokens": words + 6}
-    if bad == "uncounted":
-        usage = {"prompt_tokens": None, "completion_tokens": None, "total_tokens": None}
+    if bad in _USAGES:
+        usage = dict(zip(usage, _USAGES[bad], strict=True))
     return {"id": "1", "object": "chat.completion", "created": 1, "model": "small", "choices": [choice], "usage": usage}
 
 

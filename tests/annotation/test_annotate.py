@@ -259,6 +259,29 @@ def test_a_text_that_the_server_refuses_stops_no_other_and_is_asked_about_again(
     assert server.asked[TEXTS[0]] == 1
 
 
+def test_labelled_rows_that_nobody_answers_tell_no_agreement(files: Path, server: Server) -> None:
+    only = files / "only.csv"
+    only.write_text("text,label\nthis is about billing,billing\n")
+    server.refuses = "this is about billing"
+    result = annotate(files, server.url, "--labelled", only, "--least-agreement", "0.5")
+    assert result.exit_code == 3
+    assert "None of the labelled rows was answered" in result.stderr
+    assert "The texts were not sent." in result.stderr
+    assert not server.asked
+    assert annotate(files, server.url, "--labelled", files / "labelled.csv").exit_code == 0
+    result = annotate(files, server.url, "--labelled", only)
+    assert result.exit_code == 0
+    assert "Note: None of the labelled rows was answered" in result.stderr
+
+
+def test_how_many_labelled_rows_have_no_answer_is_told(files: Path, server: Server) -> None:
+    server.refuses = "again returns"
+    result = annotate(files, server.url, "--labelled", files / "labelled.csv", "--least-agreement", "0.5")
+    assert result.exit_code == 0
+    assert "3 of 3 answered as labelled" in result.stderr
+    assert "; 1 without an answer." in result.stderr
+
+
 def test_a_server_that_refuses_every_text_is_not_asked_about_all(files: Path) -> None:
     with running(bad="thinking") as server:
         result = annotate(files, server.url, "--at-once", "1")
@@ -328,11 +351,13 @@ def test_where_the_address_is_of_the_environment_it_is_named(
     assert server.asked.total() == 12
 
 
-def test_tokens_that_a_server_does_not_count_are_guessed(files: Path) -> None:
-    with running(bad="uncounted") as server:
+@pytest.mark.parametrize("bad", ["uncounted", "miscounted", "half counted"])
+def test_tokens_that_a_server_does_not_count_are_guessed(files: Path, bad: str) -> None:
+    with running(bad=bad) as server:
         result = annotate(files, server.url, "--max-tokens-total", "100", "--at-once", "1")
     assert result.exit_code == 0
     assert 0 < server.asked.total() < 4
+    assert all(row["answered_tokens"].isdigit() for row in rows(files / "out.csv"))
 
 
 def test_the_key_is_shown_to_the_server_alone(files: Path, server: Server) -> None:

@@ -5,7 +5,8 @@ import re
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
@@ -13,6 +14,9 @@ from urllib.request import Request, urlopen
 import pytest
 
 from tests.command_line import SCRIPT, fail, heed_ctrl_c, run, write_rows
+from textcls.cli.label import _begin
+from textcls.errors import InputError
+from textcls.labelling.answers import Annotation, AnnotationsFile
 
 
 @pytest.fixture
@@ -78,3 +82,16 @@ def test_a_kill_loses_no_confirmed_answer_and_the_same_call_goes_on(tmp_path: Pa
         found = ask(address, "next")
         assert (found["state"]["answers"], found["state"]["left"]) == (12, 18)
         assert found["text"]["text"] not in dict(confirmed)
+
+
+def test_suspects_go_on_with_the_rows_that_there_are(tmp_path: Path) -> None:
+    file = AnnotationsFile(tmp_path / "labels.jsonl", several=False)
+    rows = [Annotation(text, ("x",), i, "given", beside={"id": i}) for i, text in enumerate("abc")]
+    with closing(file):
+        _begin(file, rows)
+        file.exchange([replace(rows[0], labels=("y",), chosen="suspect"), *rows[1:]])
+        _begin(file, rows)
+        others = [replace(rows[1], labels=("z",)), replace(rows[1], text="B"), replace(rows[1], beside={})]
+        for now in (rows[:2], [*rows, replace(rows[0], row=3)], *([rows[0], other, rows[2]] for other in others)):
+            with pytest.raises(InputError, match="was made of other rows than DATA has now"):
+                _begin(file, now)

@@ -179,3 +179,43 @@ def test_an_answer_that_fails_after_answers_were_replaced_leaves_no_gap(tmp_path
     assert [line["text"] for line in lines(path)] == ["a", "c"]
     with pytest.raises(SurroundingsError, match="Another process is labelling"):
         AnnotationsFile(path, several=False)
+
+
+@pytest.mark.parametrize("how", ["replaced", "moved", "longer"])
+def test_a_file_that_another_program_has_changed_is_not_written(tmp_path: Path, opened: Open, how: str) -> None:
+    path, other = tmp_path / "labels.jsonl", tmp_path / "other"
+    file = opened(path, several=False)
+    for text in ("a", "b"):
+        file.append(Annotation(text, ("x",)))
+    if how == "longer":
+        with path.open("a") as foreign:
+            foreign.write('{"text": "theirs", "label": "x"}\n')
+    else:
+        path.rename(other)
+        if how == "replaced":
+            path.write_bytes(other.read_bytes().replace(b'"a"', b'"A"'))
+    before = path.read_bytes() if path.exists() else None
+    with pytest.raises(SurroundingsError, match="was changed, moved or removed by another program; nothing was saved"):
+        file.append(Annotation("c", ("x",)))
+    with pytest.raises(SurroundingsError, match="nothing was saved"):
+        file.exchange(file.answers[:1])
+    assert (path.read_bytes() if path.exists() else None) == before
+    assert len(file.answers) == 2
+
+
+def test_an_exchange_that_failed_leaves_a_file_that_takes_answers_again(tmp_path: Path, opened: Open) -> None:
+    path = tmp_path / "folder" / "labels.jsonl"
+    path.parent.mkdir()
+    file = opened(path, several=False)
+    for text in ("a", "b"):
+        file.append(Annotation(text, ("x",)))
+    # Between the look at the file and its exchange the folder goes away.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(file, "_check_ours", lambda: path.parent.rename(tmp_path / "gone"))
+        with pytest.raises(SurroundingsError):
+            file.exchange(file.answers[:1])
+    with pytest.raises(SurroundingsError):
+        file.append(Annotation("c", ("x",)))
+    (tmp_path / "gone").rename(path.parent)
+    file.append(Annotation("c", ("x",)))
+    assert [line["text"] for line in lines(path)] == ["a", "b", "c"]

@@ -24,6 +24,8 @@ KEY: Final = "OPENAI_API_KEY"
 _MOST_BYTES: Final = 4_000_000
 # An answer ends by itself after a few; models that think before they answer need more, and none may go on for ever.
 _MOST_TOKENS: Final = 4096
+# Of the tokens that a server says an answer took; more is no number to pay by.
+_MOST_COUNTED: Final = 10_000_000
 _TRIES: Final = 6
 _ALTERNATIVES: Final = 20
 _GOES_ON: Final = "What was answered is kept: the same command goes on from there."
@@ -145,9 +147,14 @@ class Endpoint:
             if not tokens and _UNCERTAIN not in self.notes:
                 self.notes.append(_UNCERTAIN)
         usage, guess = said.usage, estimate(self.prompt, [text])
-        read = (usage.prompt_tokens if usage is not None else 0) or guess.read
-        written = (usage.completion_tokens if usage is not None else 0) or guess.written
+        read = _count(usage and usage.prompt_tokens) or guess.read
+        written = _count(usage and usage.completion_tokens) or guess.written
         return JournalEntry(probabilities, read, written, datetime.now(UTC).isoformat(timespec="seconds"))
+
+
+def _count(told: object) -> int:
+    """Return how many tokens the server tells of, 0 where that is no number of tokens."""
+    return told if type(told) is int and 0 < told <= _MOST_COUNTED else 0
 
 
 def _tokens(choice: Choice) -> list[Token]:

@@ -297,7 +297,8 @@ async def _ask(
                         await asking.ask(missing, progress.step)
 
                 await ask("labelled rows", [text for text, _ in given.known])
-                _check(agreement(given.known, to.prompt.names, journal), least)
+                if given.known:
+                    _check(agreement(given.known, to.prompt.names, journal), len(given.known), least)
                 await ask("first texts", given.texts[:_FIRST])
                 if asking.missing(given.texts):
                     announce()
@@ -307,9 +308,13 @@ async def _ask(
             click.echo(f"Note: {note}", err=True)
 
 
-def _check(found: "Agreement", least: float) -> None:
-    """Say how far the model agrees with labelled rows, and stop where that is too little."""
+def _check(found: "Agreement", rows: int, least: float) -> None:
+    """Say how far the model agrees with so many labelled rows, and stop where that is too little or not known."""
     if not found.rows:
+        said = "None of the labelled rows was answered: the server refuses them, or --max-tokens-total is too low."
+        if least:
+            raise InputError(f"{said} Without them --least-agreement cannot be judged. The texts were not sent.")
+        click.echo(f"Note: {said}", err=True)
         return
     interval = share(found.right, found.rows)
     said = (
@@ -319,6 +324,8 @@ def _check(found: "Agreement", least: float) -> None:
     if found.right < found.rows:
         label, (right, rows) = min(found.by_label.items(), key=lambda one: (one[1][0] / one[1][1], -one[1][1]))
         said += f"; least of {label!r}, {right:,} of {rows:,}"
+    if found.rows < rows:
+        said += f"; {rows - found.rows:,} without an answer"
     click.echo(f"{said}.", err=True)
     if interval.value < least:
         raise InputError(

@@ -105,11 +105,8 @@ def label(
     reading.say_skipped()
     found = _suspects(rows, reading) if suspects else ()
     with closing(AnnotationsFile(output, several=several)) as file:
-        if rows and not file.answers:
-            file.exchange(
-                Annotation(row.text, _labels(row), number, "given", beside=_others(row, taken))
-                for number, row in enumerate(rows)
-            )
+        if rows:
+            _begin(file, [_as_it_came(i, row, taken) for i, row in enumerate(rows)])
         learner = None if learner_of is None else learner_of(texts, several=several)
         start = [] if suspects else Pool.of(texts, START_CANDIDATES).choose(START, [one.text for one in file.answers])
         session = Session(texts, labels, file, learner, start=start, suspects=found)
@@ -119,6 +116,27 @@ def label(
         if file.answers:
             said = f"{plural(len(file.answers), 'row')} in {output}. Next: textcls train {output} --output model.onnx"
             click.echo(said)
+
+
+def _begin(file: AnnotationsFile, given: Sequence[Annotation]) -> None:
+    """Write the rows of DATA with their labels, or go on with them.
+
+    Raises:
+        InputError: the file holds the answers to other rows: DATA has changed since.
+    """
+    if not file.answers:
+        file.exchange(given)
+    if len(file.answers) != len(given) or not all(map(_is_of, file.answers, given)):
+        raise InputError(
+            f"{file.path} was made of other rows than DATA has now: name another file with --output, or go on from it "
+            f"with textcls label {file.path} --suspects."
+        )
+
+
+def _is_of(answer: Annotation, given: Annotation) -> bool:
+    """Say whether an answer is to a row as it stands in DATA; the label of one that was looked at may be another."""
+    same = (answer.text, answer.row, answer.beside.keys()) == (given.text, given.row, given.beside.keys())
+    return same and (answer.chosen != "given" or answer.labels == given.labels)
 
 
 def _serve(session: Session, port: int) -> None:
@@ -149,9 +167,10 @@ def _labels(row: LabelledRow[Target]) -> tuple[str, ...]:
     return (row.label,) if isinstance(row.label, str) else tuple(sorted(present(row.label)))
 
 
-def _others(row: LabelledRow[Target], taken: Collection[str]) -> dict[str, Any]:
-    """Return what stands in the other columns of a row."""
-    return {name: value for name, value in row.row.fields.items() if name not in taken}
+def _as_it_came(number: int, row: LabelledRow[Target], taken: Collection[str]) -> Annotation:
+    """Return a row with the label that it came with, and what stands in its other columns."""
+    others = {name: value for name, value in row.row.fields.items() if name not in taken}
+    return Annotation(row.text, _labels(row), number, "given", beside=others)
 
 
 def _suspects(rows: Sequence[LabelledRow[Target]], reading: Reading) -> Sequence[SuspectRow]:

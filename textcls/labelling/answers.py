@@ -121,6 +121,7 @@ class AnnotationsFile:
         Raises:
             SurroundingsError: it could not be written, and is not in the file.
         """
+        self._check_ours()
         line, before = answer.line(several=self.several), self._size
         try:
             with no_space_for(str(self.path), "free some space; this answer was not saved"):
@@ -140,14 +141,15 @@ class AnnotationsFile:
             SurroundingsError: it cannot be written; the earlier ones stay.
         """
         kept = list(answers)
+        lines = b"".join(answer.line(several=self.several) for answer in kept)
+        self._check_ours()
         self._file.close()  # Windows replaces no file that is open.
         try:
             with atomic_write(self.path) as file:
-                file.write(b"".join(answer.line(several=self.several) for answer in kept))
-            self.answers = kept
+                file.write(lines)
+            self.answers, self._size = kept, len(lines)
         finally:
             self._file = self._opened()
-        self._size = self.path.stat().st_size
 
     def close(self) -> None:
         """Let go of the file; without answers there is none."""
@@ -171,6 +173,16 @@ class AnnotationsFile:
                 return file
             # Between opening and locking, who held the lock has put another file in its place, or removed it.
             file.close()
+
+    def _check_ours(self) -> None:
+        """Open the file again if it could not be after an exchange, and refuse one that another program has changed."""
+        if self._file.closed:
+            self._file = self._opened()
+        if not self._is_there(self._file) or os.fstat(self._file.fileno()).st_size != self._size:
+            raise SurroundingsError(
+                f"{self.path} was changed, moved or removed by another program; nothing was saved. End textcls label "
+                "with Ctrl-C, and begin anew from the file as it is."
+            )
 
     def _is_there(self, file: IO[bytes]) -> bool:
         try:
