@@ -27,7 +27,7 @@ from tests.service.clients import JSON, KEYS, LONG
 from tests.service.processes import free_port, until
 from tests.service.server import SlowClassifier, TestClient, local, service
 from textcls import Classifier
-from textcls.errors import ArtifactError, SurroundingsError
+from textcls.errors import ArtifactError, ConfigError, SurroundingsError
 from textcls.server import Settings, create_app
 from textcls.server.admission.auth import Keys
 from textcls.server.application import application
@@ -642,3 +642,8 @@ def test_each_loop_has_one_task_in_the_background_however_loops_take_turns(model
             with contextlib.suppress(asyncio.CancelledError):
                 loop.run_until_complete(task)
         loop.close()
+
+
+def test_an_application_without_a_model_is_refused_at_once() -> None:
+    with pytest.raises(ConfigError, match="There is no model to serve: name a file"):
+        create_app()

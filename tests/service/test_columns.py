@@ -90,7 +90,6 @@ def test_values_that_say_nothing_are_counted_by_column_and_reason(client: httpx.
     [
         ("/vllm/classify", {"input": "refund"}),
         ("/predict", {"inputs": "refund"}),
-        ("/v1/models/tickets:predict", {"instances": ["refund"]}),
         (
             "/v2/models/tickets/infer",
             {"inputs": [{"name": "text", "shape": [1], "datatype": "BYTES", "data": ["refund"]}]},
@@ -102,7 +101,16 @@ def test_a_format_that_has_no_place_for_columns_says_where_to_send_rows(
 ) -> None:
     answer = client.post(path, json=body)
     assert answer.status_code in (400, 422)
-    assert "reads 'product', 'price' and 'opened' beside the text" in answer.text
+    assert "reads 'text', 'product', 'price' and 'opened' of a row" in answer.text
+
+
+def test_kserve_has_rows(client: httpx.Client, with_columns: Classifier) -> None:
+    instances: list[Text] = [ROW, "refund my order", {"text": "refund my order"}]
+    for verb, said in (("predict", "predictions"), ("explain", "explanations")):
+        found = client.post(f"/v1/models/tickets:{verb}", json={"instances": instances}).json()[said]
+        explain = verb == "explain"
+        assert found == [answer.as_json() for answer in with_columns.predict(instances, explain=explain)]
+    assert 'textcls_silent_values_total{column="price"' in client.get("/metrics").text
 
 
 def test_the_columns_are_told(client: httpx.Client, classifier: Classifier) -> None:

@@ -185,14 +185,15 @@ def test_the_port_of_probes_is_silent_as_well_where_watching_is_off(watched_path
 # The window
 
 
+@pytest.mark.parametrize("at_once", [1, 35])
 def test_distances_rest_on_the_latest_texts_and_counts_on_all(
-    watched: Classifier, tickets: Tickets, tmp_path: Path
+    watched: Classifier, tickets: Tickets, tmp_path: Path, at_once: int
 ) -> None:
     texts = [text for text, _ in tickets[:35]]
     bins = bins_of(watched.info)
     counts, drift = worker(tmp_path, bins, texts=10)
-    for answered in outcomes(watched, texts):
-        drift.count("tickets", bins, [answered])
+    for i in range(0, len(texts), at_once):
+        drift.count("tickets", bins, outcomes(watched, texts[i : i + at_once]))
     found = said(exposition(*read_all(tmp_path, None), shown(bins)))
     # The window before began at 20, and the one that is under way at 30.
     assert found['textcls_drift_window_texts{model="tickets"}'] == 15

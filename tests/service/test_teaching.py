@@ -179,6 +179,7 @@ from textcls.server.settings import Settings
 Classifier.load(sys.argv[1])
 if os.geteuid() == 0:
     os.setuid(65534)  # Root may write everywhere.
+os.environ["TEXTCLS_ADMIN_KEY"] = 16 * "x"
 store = GenerationStore(Path(sys.argv[2]), [sys.argv[1]], Settings(teaching=True))
 store.publish()
 served = store.load().generation.get(None)
@@ -338,6 +339,7 @@ from textcls._util import atomic_write
 from textcls.server.models import rewriting, teaching
 from textcls.server.models.store import GenerationStore
 from textcls.server.settings import Settings
+os.environ["TEXTCLS_ADMIN_KEY"] = 16 * "x"
 store = GenerationStore(Path(sys.argv[2]), [sys.argv[1]], Settings(teaching=True))
 served = store.load().generation.get(None)
 at = sys.argv[3]
@@ -379,5 +381,7 @@ def test_a_start_removes_what_killed_services_have_left_beside_the_models(model:
         rewriting.sweep(model)
         assert left.exists()  # Somebody is writing it.
     (tmp_path / "run").mkdir()
-    GenerationStore(tmp_path / "run", [str(model)], ON).publish()
+    (tmp_path / "key").write_text(16 * "x")
+    store = GenerationStore(tmp_path / "run", [str(model)], replace(ON, admin_key_file=tmp_path / "key"))
+    store.publish()
     assert (left.exists(), others.exists()) == (False, True)

@@ -34,6 +34,24 @@ def test_a_text_that_may_be_half_of_one_is_refused_with_what_to_send(client: htt
     )
 
 
+@pytest.mark.parametrize("path", ["/vllm/classify", "/predict", "/models/tickets"])
+def test_formats_that_have_texts_alone_say_where_to_send_rows(client: httpx.Client, path: str) -> None:
+    answer = client.post(path, json={"input" if "vllm" in path else "inputs": "My card, why?"})
+    assert answer.status_code in (400, 422)
+    assert "reads 'subject' and 'body' of a row, which this format has no place for" in answer.text
+
+
+def test_kserve_has_rows(client: httpx.Client, two_columns: Classifier) -> None:
+    path = "/v1/models/tickets:predict"
+    found = client.post(path, json={"instances": [ROW]}).json()["predictions"]
+    assert found == [two_columns.predict(ROW).as_json()]
+    half = client.post(path, json={"instances": ["My card, why?"]})
+    assert half.status_code == 400
+    assert "instances[0] is one text, and the model 'tickets' was trained on 'subject' and 'body'" in half.text
+    lacking = client.post(path, json={"instances": [ROW, {"text": "My card"}]}).json()["error"]
+    assert lacking.startswith("instances[1] has no 'subject' and 'body'")
+
+
 def test_an_object_without_a_column_and_one_that_holds_no_string_are_refused(client: httpx.Client) -> None:
     assert "inputs[1] has no 'body'" in refusal(client, 422, {"inputs": [ROW, {"subject": "x"}]})
     assert "inputs[0]: the text in column 'body' is of type int" in refusal(client, 422, {"inputs": ROW | {"body": 1}})

@@ -73,6 +73,23 @@ def test_node_answers_rows_as_python(in_node: Run, site_folder_with_columns: Pat
                 assert cell["contributions"] == pytest.approx(like["contributions"], abs=1e-4)
 
 
+def test_rows_that_lack_a_text_are_refused_as_by_the_service(in_node: Run) -> None:
+    code = """
+import { read } from "./page/columns.mjs";
+found = given.map((row) => {
+  try {
+    return read(row, { text_columns: ["title", "body"] }).text;
+  } catch (error) {
+    return error.message;
+  }
+});
+"""
+    found = in_node(code, [{"title": "a", "body": ""}, "a", {"title": "a"}])
+    assert found[0] == "a\n"
+    assert found[1] == 'The model reads "title" and "body": pass an object with a text each.'
+    assert found[2] == 'A row has no text in "body": the model reads "title" and "body".'
+
+
 @pytest.mark.parametrize("where", ["server", "browser"])
 def test_the_page_has_a_field_a_column_and_lists_what_each_adds(
     visit: Open, address_with_columns: str, static_address_with_columns: str, with_columns: Classifier, where: str

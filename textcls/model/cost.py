@@ -65,8 +65,8 @@ class Cost:
         width = labels + 2 if folded else dim + 1
         compared = 0
         if info.prototypes is not None:
-            # Vectors of three views and the spelling; a prototype of each label is made for each text.
-            width = _VIEWS * dim + _SPELLING
+            # Tokens have vectors of three views; a text has these and the spelling, and a prototype of each label.
+            width = _VIEWS * dim
             compared = labels * (max(info.prototypes.counts) + _VIEWS * dim + _SPELLING)
         mixes = mixing != "none"
         return cls(

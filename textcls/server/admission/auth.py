@@ -69,7 +69,8 @@ def load(settings: Settings) -> tuple[Keys, Keys]:
     """Return the API keys and the admin keys of files and environment.
 
     Raises:
-        ConfigError: a file cannot be read, a key or its name cannot be used, or keys are limited and there are none.
+        ConfigError: a file cannot be read, a key or its name cannot be used, or there are none that limits or teaching
+            need.
     """
     keys = _read(settings.api_keys_file, _API)
     if not keys and (settings.key_rate or settings.key_concurrency):
@@ -77,7 +78,10 @@ def load(settings: Settings) -> tuple[Keys, Keys]:
             "--key-rate and --key-concurrency limit each API key, but there are no keys: set --api-keys-file or "
             f"{_API}, or leave the limits out."
         )
-    return keys, _read(settings.admin_key_file, _ADMIN)
+    admin = _read(settings.admin_key_file, _ADMIN)
+    if settings.teaching and not admin:
+        raise ConfigError(f"--teaching takes the admin key: set --admin-key-file or {_ADMIN}, or leave it out.")
+    return keys, admin
 
 
 def presented(headers: Iterable[tuple[bytes, bytes]]) -> bytes:

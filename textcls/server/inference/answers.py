@@ -135,17 +135,17 @@ def read(generation: Generation, limits: Limits, body: bytes, content_type: byte
     """
     asked = parsing.parse(ClassifyRequest, body, content_type, limits)
     served = generation.get(asked.model)
-    texts = _texts(served, asked.inputs)
+    texts = texts_of(served, asked.inputs, "inputs")
     more = None
     if asked.explain is not None and not asked.explain.plain:
         more = explaining.checked(asked.explain, served.classifier, texts)
-    write = partial(_write, served, asked.top_k, more, _silent(served, asked.inputs))
+    write = partial(_write, served, asked.top_k, more, silent_values(served, asked.inputs))
     explain = asked.explain is not None
     return checked(Request(served, texts, write, explain, asked.threshold, asked.top_k, more), limits)
 
 
-def _texts(served: Served, given: Sequence[object]) -> list[str]:
-    """Return the texts that are meant: strings, or rows with the text columns of the model.
+def texts_of(served: Served, given: Sequence[object], field: str) -> list[str]:
+    """Return the texts that are meant by what stands in a field: strings, or rows with the text columns of the model.
 
     Raises:
         InputError: a row lacks a column; or a text is one string, and the model was trained on several columns.
@@ -154,7 +154,7 @@ def _texts(served: Served, given: Sequence[object]) -> list[str]:
     columns, texts = info.text_columns, []
     for i, text in enumerate(given):
         if isinstance(text, dict):
-            texts.append(text_of_row(text, columns, f"inputs[{i}]", info.columns))
+            texts.append(text_of_row(text, columns, f"{field}[{i}]", info.columns))
         elif isinstance(text, str) and len(columns) == 1:
             # What parts columns from the text is part of this one.
             texts.append(text_of_row({columns[0]: text}, columns, "", info.columns) if info.columns else text)
@@ -162,13 +162,13 @@ def _texts(served: Served, given: Sequence[object]) -> list[str]:
             # Taken for the whole text, a body alone would be answered, and wrongly more often.
             example = ", ".join(f"{encode(name).decode()}: ..." for name in columns)
             raise InputError(
-                f"inputs[{i}] is one text, and the model {served.name!r} was trained on {and_(columns)}: send "
+                f"{field}[{i}] is one text, and the model {served.name!r} was trained on {and_(columns)}: send "
                 f"{{{example}}}, with an empty string for what there is not."
             )
     return texts
 
 
-def _silent(served: Served, given: Sequence[object]) -> Mapping[tuple[str, Silence], int]:
+def silent_values(served: Served, given: Sequence[object]) -> Mapping[tuple[str, Silence], int]:
     """Return how many values of the columns beside the text say nothing, by column and reason."""
     columns = served.classifier.info.columns
     return Counter(one for row in given for one in silent(row if isinstance(row, dict) else {}, columns))

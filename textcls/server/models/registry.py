@@ -102,8 +102,10 @@ def resolve(arguments: Sequence[str]) -> tuple[ModelSource, ...]:
 
     Raises:
         ArtifactError: a folder holds no model, or a registry is damaged or has none that is promoted.
-        ConfigError: two models have one name, or a name is no name.
+        ConfigError: there is no argument, two models have one name, or a name is no name.
     """
+    if not arguments:
+        raise ConfigError("There is no model to serve: name a file, NAME=FILE, a folder of files, or a registry.")
     found = [source for argument in arguments for source in _expand(argument)]
     for source in found:
         if not NAME.fullmatch(source.name):

@@ -75,9 +75,9 @@ class DriftCounts:
         for outcome in outcomes:
             if outcome.usual:
                 bins.add(row, 1, outcome.labels, outcome.score, outcome.tokens, outcome.unknown)
-        if row[1] - row[1 + size] >= self._texts:
-            row[1 + 2 * size :] = row[1 + size : 1 + 2 * size]
-            row[1 + size : 1 + 2 * size] = row[1 : 1 + size]
+            if row[1] - row[1 + size] >= self._texts:
+                row[1 + 2 * size :] = row[1 + size : 1 + 2 * size]
+                row[1 + size : 1 + 2 * size] = row[1 : 1 + size]
 
 
 def drift_metrics(found: Sequence[Numbers], models: Iterable[tuple[str, Bins | None]]) -> "Iterator[Metric]":

@@ -43,6 +43,10 @@ export function input(parts, model) {
 /** The text and the cells of a row: a string, or an object. */
 export function read(row, { text_columns, columns = [] }) {
   const fields = typeof row === "string" ? {} : row;
+  const names = text_columns.map((name) => JSON.stringify(name)).join(" and ");
+  if (fields !== row && text_columns.length > 1) throw new Error(`The model reads ${names}: pass an object with a text each.`);
+  const lacking = fields === row && text_columns.find((name) => typeof row[name] !== "string");
+  if (lacking) throw new Error(`A row has no text in ${JSON.stringify(lacking)}: the model reads ${names}.`);
   const text = typeof row === "string" ? row : text_columns.map((name) => row[name]).join("\n");
   const found = columns.map((column) => cellsOf(fields[column.name] ?? null, column));
   const numbers = found.flatMap((cells, i) => (columns[i].kind === "category" ? [] : cells.slice(0, 1)));

@@ -119,6 +119,7 @@ def ask(
     *,
     explain: bool = False,
     top_k: int | None = None,
+    rows: Sequence[object] | None = None,
 ) -> Request:
     """Return what is asked of a model.
 
@@ -130,16 +131,19 @@ def ask(
         finish: makes the answer of what is said of all texts: plain data, or an `EncodedAnswer`.
         explain: also ask what each token added.
         top_k: of how many labels an explanation will be told; None is all of them.
+        rows: what the texts came from, if the format has rows; None if it has texts alone.
 
     Raises:
-        InputError: the model reads columns beside the text, which no wire format has.
+        InputError: the model reads several columns of a row, and the format has texts alone.
         TooLargeError: it is beyond a limit.
     """
-    if columns := served.classifier.info.columns:
+    info = served.classifier.info
+    if rows is None and len(names := [*info.text_columns, *(column.name for column in info.columns)]) > 1:
         raise InputError(
-            f"The model {served.name!r} reads {and_([column.name for column in columns])} beside the text, which this "
-            "format has no place for: send rows as objects to POST /v1/classify."
+            f"The model {served.name!r} reads {and_(names)} of a row, which this format has no place for: send rows as "
+            "objects to POST /v1/classify."
         )
+    silent = answers.silent_values(served, rows) if rows is not None and info.columns else {}
 
     def write(predictions: Iterable[Prediction]) -> EncodedAnswer:
         found: list[T] = []
@@ -148,7 +152,9 @@ def ask(
             found.append(say(prediction))
             outcomes.append(answers.outcome(prediction))
         value = finish(found, outcomes)
-        return value if isinstance(value, EncodedAnswer) else EncodedAnswer(answers.encode(value), served, outcomes)
+        if isinstance(value, EncodedAnswer):
+            return value
+        return EncodedAnswer(answers.encode(value), served, outcomes, silent=silent)
 
     return answers.checked(Request(served, texts, write, explain, None, top_k), limits)
 

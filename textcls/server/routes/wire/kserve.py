@@ -1,7 +1,7 @@
 """KServe's version 1: `POST /v1/models/{name}:predict` and `:explain`, `GET /v1/models/{name}`.
 
-An instance is a text, or an object with the field `text`. What comes back are results of `/v1/classify`; where a text
-may have several labels, `assigned` holds them.
+An instance is a text, or an object with the field `text` or, where a model reads several columns, a field each. What
+comes back are results of `/v1/classify`; where a text may have several labels, `assigned` holds them.
 """
 
 from functools import partial
@@ -14,7 +14,7 @@ from textcls.errors import InputError
 from textcls.model.prediction import Prediction
 from textcls.server.inference import answers
 from textcls.server.inference.answers import Request
-from textcls.server.models.registry import Generation
+from textcls.server.models.registry import Generation, Served
 from textcls.server.routes.answering import json, takes
 from textcls.server.routes.dependencies import Asked
 from textcls.server.routes.wire import common
@@ -25,7 +25,7 @@ REQUEST: Final = common.schema_of(
     instances={
         "type": "array",
         "minItems": 1,
-        "items": {"anyOf": [common.TEXT, common.schema_of("text", text=common.TEXT)]},
+        "items": {"anyOf": [common.TEXT, {"type": "object"}]},
     },
 )
 
@@ -60,9 +60,11 @@ async def model(name: str, asked: Asked) -> Response:
 def _read(
     name: str, explain: bool, generation: Generation, limits: Limits, body: bytes, content_type: bytes
 ) -> Request:
-    texts = [_text(instance, i) for i, instance in enumerate(_instances(common.read(body, limits)))]
+    instances, served = _instances(common.read(body, limits)), generation.get(name)
+    rows = [_row(served, instance, i) for i, instance in enumerate(instances)]
+    texts = answers.texts_of(served, rows, "instances")
     said = "explanations" if explain else "predictions"
-    return common.ask(generation.get(name), limits, texts, _written, lambda found, _: {said: found}, explain=explain)
+    return common.ask(served, limits, texts, _written, lambda found, _: {said: found}, explain=explain, rows=rows)
 
 
 def _written(prediction: Prediction) -> orjson.Fragment:
@@ -77,8 +79,11 @@ def _instances(given: dict[str, Any]) -> list[Any]:
     return found
 
 
-def _text(instance: Any, i: int) -> str:
-    text = instance.get("text") if isinstance(instance, dict) else instance
-    if not isinstance(text, str):
+def _row(served: Served, instance: Any, i: int) -> object:
+    """Return an instance as a row, of which `text` may be the one text column, whatever its name."""
+    columns = served.classifier.info.text_columns
+    if isinstance(instance, str) or (isinstance(instance, dict) and (len(columns) > 1 or columns[0] in instance)):
+        return instance
+    if not isinstance(instance, dict) or not isinstance(instance.get("text"), str):
         raise InputError(f'instances[{i}] must be a text, or an object such as {{"text": "a text"}}.')
-    return text
+    return instance | {columns[0]: instance["text"]}

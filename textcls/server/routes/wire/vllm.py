@@ -21,7 +21,14 @@ from textcls.server.routes.dependencies import Asked
 from textcls.server.routes.wire import common
 from textcls.server.settings import Limits
 
-_TYPES: Final = {400: "BadRequestError", 401: "Unauthorized", 404: "NotFoundError", 413: "BadRequestError"}
+_TYPES: Final = {
+    400: "BadRequestError",
+    401: "Unauthorized",
+    403: "PermissionDeniedError",
+    404: "NotFoundError",
+    413: "BadRequestError",
+    429: "RateLimitError",
+}
 
 REQUEST: Final = common.schema_of("input", input=common.TEXTS, model={"type": ["string", "null"]})
 
