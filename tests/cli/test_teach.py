@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line import fail, succeed, write_rows
+from tests.command_line import fail, run, succeed, write_rows
 from textcls import Classifier
 
 DRAGON, ROOF = "the dragon burnt our castle", "a dragon sat on the roof"
@@ -80,3 +80,19 @@ def test_what_makes_no_sense_is_refused_and_the_model_stays(model: Path, options
 
 def test_a_model_of_linear_labels_is_refused_with_the_way_to_one_that_can_be_taught(model_path: Path) -> None:
     assert "--head prototypes" in fail(2, "teach", model_path, "--label", "x", "--example", "y")
+
+
+def test_examples_that_say_nothing_are_rows_that_cannot_be_used(model: Path, tmp_path: Path) -> None:
+    rows = write_rows(tmp_path / "rows.csv", [["text"], ["zebras eat grass"], [" "], ["a zebra in a zoo"]])
+    before = model.read_bytes()
+    asked = ("teach", model, "--label", " animals ", "--examples", rows)
+    assert "line 3: the example ' ' contains no word or symbol; remove it" in fail(3, *asked)
+    assert model.read_bytes() == before
+    result = run(*asked, "--on-error", "skip")
+    assert result.exit_code == 0
+    assert "Skipped 1 row" in result.stderr
+    assert Classifier.load(model).predict("zebras eat grass").label == "animals"
+
+
+def test_a_label_of_spaces_is_none(model: Path) -> None:
+    assert "The label '' is empty" in fail(3, "teach", model, "--label", "  ", "--example", "zebras")

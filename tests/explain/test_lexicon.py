@@ -130,7 +130,7 @@ def test_the_list_beside_a_model_gives_the_same_table_as_its_texts(
     assert "train with --keep-words" in fail(3, "lexicon", model)
     assert "train with --keep-words" in fail(3, "inspect", model, "--words")
     found = lexicon(classifier, [row["text"] for row in read_rows(sample_path)])
-    beside(model).write_text(found.as_list(), encoding="utf-8")
+    beside(model).write_text(found.as_list(classifier.info), encoding="utf-8")
     table, listed = tmp_path / "table.csv", tmp_path / "table.json"
     assert "words, " in succeed("lexicon", model, "--output", table)
     assert table.read_text(encoding="utf-8") == found.as_csv()
@@ -138,6 +138,16 @@ def test_the_list_beside_a_model_gives_the_same_table_as_its_texts(
     assert len(json.loads(listed.read_text(encoding="utf-8"))) == len(found.terms)
     screen = succeed("lexicon", model)
     assert screen == succeed("inspect", model, "--words")
+    assert "leave them out" in fail(2, "lexicon", model, "--output", table, "--top", "2")
+    # Of other rows; a list that somebody made says of none.
+    lines = beside(model).read_text(encoding="utf-8").splitlines(keepends=True)
+    for head, fits in (("kind,term,count,sha256=0123\n", False), ("kind,term,count\n", True)):
+        beside(model).write_text("".join([head, *lines[1:]]), encoding="utf-8")
+        if fits:
+            assert succeed("lexicon", model) == screen
+        else:
+            assert "lists the words of other rows than" in fail(3, "lexicon", model)
+    assert succeed("lexicon", model, beside(model)) == screen
     strongest = found.terms[found.top("billing", 1)[0]]
     assert next(line for line in screen.splitlines() if line.startswith("billing")).split()[1].strip(",") == strongest
     assert "+" in succeed("lexicon", model, "--label", "billing", "--top", "2")

@@ -90,9 +90,25 @@ def test_groups_have_names_of_their_own_that_stay_in_their_folder(names: list[st
     assert all("/" not in name and "\0" not in name and not name.startswith(".") for name in files)
 
 
-def test_a_name_that_is_too_long_is_told() -> None:
-    with pytest.raises(InputError, match="too long for a file"):
-        file_name("\u00e9\n" * 200)
+def test_names_that_are_too_long_for_a_file_are_cut_and_stay_apart() -> None:
+    names = [file_name("\u00e9\n" * 200 + end) for end in ("", "x", "y")]
+    assert len({*names, file_name("\u00e9\n" * 199)}) == 4
+    assert all(len(name.encode()) <= 255 and name.startswith("\u00e9%0A") for name in names)
+
+
+def test_rows_of_no_group_are_skipped_if_asked_for(groups: dict[str, list[list[str]]], tmp_path: Path) -> None:
+    rows = [["", "whose is it", "billing"], *(["north", *row] for row in next(iter(groups.values())))]
+    data = write_rows(tmp_path / "all.csv", [["region", "text", "label"], *rows])
+    asked = ("train-many", data, "--by", "region", "-o", tmp_path / "models", *QUICK)
+    said = fail(3, *asked)
+    assert "line 2: column 'region', by which models are told apart, has no value; fill it in" in said
+    result = run(*asked, "--on-error", "skip")
+    assert result.exit_code == 0
+    assert "Skipped 1 row that cannot be used: " in result.stderr
+    assert [path.name for path in (tmp_path / "models").iterdir()] == ["north.onnx"]
+    none = write_rows(tmp_path / "none.csv", [["region", "text", "label"], ["", "a", "x"], ["", "b", "y"]])
+    said = fail(3, "train-many", none, "--by", "region", "-o", tmp_path / "models", "--on-error", "skip", *QUICK)
+    assert "No row has a value in column 'region'" in said
 
 
 def test_a_file_is_no_place_for_models(tmp_path: Path) -> None:

@@ -50,6 +50,16 @@ def test_the_whole_way_forth_and_back(model: Model, registry: Path) -> None:
     assert fail(3, "versions", registry, "--rollback").endswith("before version 1, so there is no way back.\n")
 
 
+def test_a_roll_back_passes_over_a_version_that_was_removed(model: Model, registry: Path) -> None:
+    for i in range(3):
+        succeed("publish", model(f"{i}.onnx"), registry, "--name", "tickets", "--promote")
+    shutil.rmtree(registry / "2")
+    said = succeed("versions", registry, "--rollback").splitlines()
+    assert said[0] == "Version 1 is promoted again; until now it was version 3."
+    assert said[1] == f"Version 2 was passed over: {registry} has no version 2; there are 1, 3."
+    assert "so there is no way back." in fail(3, "versions", registry, "--rollback")
+
+
 def test_a_version_says_what_it_is_and_nothing_of_the_machine(model: Model, registry: Path, model_path: Path) -> None:
     path = model("tickets.onnx")
     succeed("publish", path, registry)

@@ -33,7 +33,19 @@ def played(steps: list[int]) -> tuple[State, list[int]]:
 def test_each_roll_back_goes_one_promotion_further_back(steps: list[int]) -> None:
     state, standing = played(steps)
     assert state.promoted == (standing[-1] if standing else None)
-    assert state.before == (standing[-2] if len(standing) > 1 else None)
+    assert state.before == standing[-2::-1]
+
+
+def test_a_roll_back_passes_over_what_cannot_be_used() -> None:
+    state = EMPTY
+    for version in (1, 2, 3, 4):
+        state = state.promote(version, "", None)
+    state = state.roll_back("", None, lambda version: version not in (2, 3))
+    assert (state.promoted, state.before) == (1, [])
+    state = state.promote(5, "", None)
+    with pytest.raises(InputError, match="Nothing that can be used was promoted before version 5"):
+        state.roll_back("", None, lambda version: version != 1)
+    assert State.from_json(state.to_json()) == state
 
 
 @given(STEPS)

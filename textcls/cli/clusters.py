@@ -21,7 +21,7 @@ from textcls.display.html.clusters import clusters_fragment
 from textcls.display.html.fragments import document, made_of
 from textcls.display.terminal.clusters import clusters_report
 from textcls.display.text import plural
-from textcls.errors import ConfigError
+from textcls.errors import ConfigError, InputError
 from textcls.explain.clusters import plane
 from textcls.explain.clusters.plane import Method
 from textcls.explain.clusters.survey import EXAMPLES, AnsweredText, ClusterSurvey, answered, survey_clusters
@@ -94,6 +94,8 @@ def clusters(
     """
     if assign is None and (names is not None or threshold is not None):
         raise ConfigError(f"{'--names' if names else '--threshold'} needs --assign and a file.")
+    if assign is None and escape_formulas:
+        raise ConfigError("--escape-formulas is for the file of --assign; leave it out.")
     for path in filter(None, (output, assign)):
         check_not_an_input(path, [model, data])
         check_output_path(path)
@@ -154,11 +156,15 @@ def _assigned(
 def _written(
     writer: Writer, answers: Iterable[AnsweredText], names: Mapping[str, str | None], threshold: float
 ) -> Iterator[AnsweredText]:
+    number, written = -1, False
     for number, answer in enumerate(answers):
         label = names.get(answer.prediction.label, answer.prediction.label)
         if label is not None and answer.prediction.score >= threshold:
             writer.write([Row(number, {"text": answer.text})], [{"label": label}])
+            written = True
         yield answer
+    if number >= 0 and not written:
+        raise InputError("No text has a cluster to be assigned, by --threshold and --names; nothing was written.")
 
 
 def _show(model: Path, found: ClusterSurvey, html: Path | None, as_json: bool) -> None:

@@ -1,6 +1,8 @@
 """`textcls lexicon`: the model as a table, without any data: what each word, pair and piece says of each label."""
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 from pathlib import Path
 
 import click
@@ -10,7 +12,7 @@ from textcls.cli.options import PATH, escape_formulas_option, model_argument
 from textcls.display.terminal.console import show, stdout_console
 from textcls.display.terminal.lexicon import changes_report, lexicon_report
 from textcls.display.text import plural
-from textcls.errors import ConfigError, InputError
+from textcls.errors import ConfigError
 from textcls.explain.lexicon import terms as word_lists
 from textcls.explain.lexicon.table import Lexicon, changes, changes_csv, changes_json, lexicon_of, require_rows
 from textcls.explain.lexicon.terms import Terms
@@ -65,6 +67,8 @@ def lexicon(
     """
     if others_path is not None and (output is None or before is not None):
         raise ConfigError("--stability is told in the table of one model; give --output, and leave --before out.")
+    if output is not None and (only or top is not None) and before is None:
+        raise ConfigError("--label and --top choose what is shown, and --output writes all of it; leave them out.")
     classifier = Classifier.load(model)
     others = [] if others_path is None else load_others(others_path, classifier)
     for label in only:
@@ -99,18 +103,7 @@ def terms_of(classifiers: Sequence[Classifier], words: Path | None) -> Terms:
         require_rows(classifier)
     if words is not None:
         return word_lists.read_terms(words, classifiers[0].info)
-    found = None
-    for classifier in classifiers:
-        path = word_lists.beside(classifier.path)
-        if not path.exists():
-            raise InputError(
-                f"{classifier.path} holds hashes of words and not the words, and there is no list of them, {path}: "
-                "name a file with a word per line, or train with --keep-words."
-            )
-        terms = word_lists.read_terms(path, classifier.info)
-        found = terms if found is None else found | terms
-    assert found is not None
-    return found
+    return reduce(or_, (word_lists.read_beside(classifier.path, classifier.info) for classifier in classifiers))
 
 
 def check_lexicon_path(path: Path) -> None:

@@ -15,6 +15,7 @@ from textcls.cli.options import (
     text_column_option,
 )
 from textcls.cli.reading import Reading
+from textcls.data.rows import Bad, Row
 from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import show
 from textcls.display.terminal.teaching import taught_report
@@ -24,6 +25,7 @@ from textcls.model.artifact import ModelInfo
 from textcls.model.classifier import Classifier
 from textcls.model.teaching import Taught, take_back, teach, write
 from textcls.model.teaching.support import prototypes_of
+from textcls.model.tokenizer import tokenize
 
 
 @click.command(
@@ -105,17 +107,28 @@ def _examples(
     reading: Reading,
 ) -> Mapping[str, Sequence[str]]:
     """Return the examples of each label."""
+    label = None if label is None else label.strip()
     found: dict[str, list[str]] = {} if label is None else {label: list(given)}
     if examples is None:
         return found
     if label is None:
         with reading.labelled_rows([examples], *columns, info) as rows:
             for row in rows:
-                found.setdefault(row.label, []).append(row.text)
+                if _says_something(row.text, row.row, reading):
+                    found.setdefault(row.label, []).append(row.text)
         return found
     with reading.texts(examples, columns[0], info) as texts:
-        found[label] += [text for text, _ in texts]
+        found[label] += [text for text, row in texts if _says_something(text, row, reading)]
     return found
+
+
+def _says_something(text: str, row: Row, reading: Reading) -> bool:
+    """Whether an example holds a word or a symbol; one that does not is a row that cannot be used."""
+    if tokenize(text):
+        return True
+    why = f"the example {text[:40]!r} contains no word or symbol; remove it, or leave out all such rows with"
+    reading.bad.add(Bad(row.where, f"{why} --on-error skip"))
+    return False
 
 
 def _as_json(taught: Taught, back: Sequence[str], output: Path) -> dict[str, object]:

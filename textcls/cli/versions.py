@@ -9,10 +9,10 @@ from textcls.cli.options import registry_argument
 from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import show
 from textcls.display.terminal.versions import versions_table
-from textcls.errors import ArtifactError, ConfigError, NotFoundError
+from textcls.errors import ArtifactError, ConfigError, InputError, NotFoundError
 from textcls.model.labels import label_change
 from textcls.versions.folder import Registry
-from textcls.versions.record import BY_CHARACTERS, State, checked_text
+from textcls.versions.record import BY_CHARACTERS, checked_text
 
 
 @click.command(
@@ -76,14 +76,24 @@ def promoted_lines(registry: Registry, version: int, by: str | None) -> list[str
 
 
 def _rolled_back(registry: Registry, by: str | None) -> list[str]:
-    def roll_back(state: State) -> State:
-        after = state.roll_back(now(), by)
-        # Under the lock: it is this one that is promoted, and no other.
-        registry.load(after.promoted or 0)
-        return after
+    passed_over: list[str] = []
 
-    before, after = registry.change(roll_back)
-    return [f"Version {after.promoted} is promoted again; until now it was version {before.promoted}."]
+    def usable(version: int) -> bool:
+        try:
+            registry.load(version)
+        except (ArtifactError, NotFoundError) as error:
+            passed_over.append(f"Version {version} was passed over: {error}")
+            return False
+        return True
+
+    # Under the lock: it is this one that is promoted, and no other.
+    try:
+        before, after = registry.change(lambda state: state.roll_back(now(), by, usable))
+    except InputError as error:
+        if passed_over:
+            raise ArtifactError(" ".join([str(error), *passed_over])) from error
+        raise
+    return [f"Version {after.promoted} is promoted again; until now it was version {before.promoted}.", *passed_over]
 
 
 def _other_labels(registry: Registry, before: int | None, after: int, labels: tuple[str, ...]) -> list[str]:

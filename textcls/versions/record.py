@@ -5,7 +5,7 @@ registry.json                        of the registry: its name, and all that was
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
@@ -128,15 +128,17 @@ class State:
         return self.history[-1].version if self.history else None
 
     @property
-    def before(self) -> int | None:
-        """The version to which a roll-back leads: what was promoted before, and has not been rolled back itself."""
+    def before(self) -> list[int]:
+        """The versions to which a roll-back may lead, the latest first: promoted before, and not rolled back since."""
         standing: list[int] = []
         for one in self.history:
             if one.rolled_back_from is None:
                 standing.append(one.version)
-            else:
+                continue
+            standing.pop()
+            while standing and standing[-1] != one.version:  # passed over
                 standing.pop()
-        return standing[-2] if len(standing) > 1 else None
+        return standing[-2::-1]
 
     def promote(self, version: int, time: str, by: str | None) -> "State":
         """Return the state in which `version` is promoted."""
@@ -144,17 +146,19 @@ class State:
             return self
         return self._with(Promotion(version, time, by))
 
-    def roll_back(self, time: str, by: str | None) -> "State":
-        """Return the state in which that version is promoted again that was before.
+    def roll_back(self, time: str, by: str | None, usable: Callable[[int], bool] = lambda _: True) -> "State":
+        """Return the state in which that version is promoted again that was before, of those that can be used.
 
         Raises:
             InputError: there is none.
         """
         if self.promoted is None:
             raise InputError("Nothing is promoted yet, so there is nothing to roll back.")
-        if self.before is None:
-            raise InputError(f"Nothing was promoted before version {self.promoted}, so there is no way back.")
-        return self._with(Promotion(self.before, time, by, self.promoted))
+        found = next(filter(usable, self.before), None)
+        if found is None:
+            can = " that can be used" if self.before else ""
+            raise InputError(f"Nothing{can} was promoted before version {self.promoted}, so there is no way back.")
+        return self._with(Promotion(found, time, by, self.promoted))
 
     def _with(self, promotion: Promotion) -> "State":
         return replace(self, history=(*self.history, promotion))

@@ -41,6 +41,7 @@ def test_text_files_of_all_kinds_give_words_that_texts_can_hold(tmp_path: Path, 
         (b"\x1f\x8b\x08cut", "is cut off, or no gzip file"),
         (b"a" * 400_000, r"line 1: it has 300,000 bytes or more"),
         (b"text,label\nhello,a\n", "is it a text file of vectors"),
+        (b"400000 2\nthe 1 2\ncard 2 3\n", "has 2 words, and its first line says 400,000: copy it again"),
     ],
 )
 def test_text_that_holds_no_vectors_is_told_with_its_line(tmp_path: Path, content: bytes, message: str) -> None:

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from textcls._util.formulas import without_formula
 from textcls.errors import ConfigError
 from textcls.explain.columns import column_effects
-from textcls.explain.lexicon.terms import COLUMN, HEAD, KINDS, MOST_TERMS, Kind, Terms, counted
+from textcls.explain.lexicon.terms import COLUMN, HEAD, KINDS, MOST_TERMS, Kind, Terms, counted, mark
 from textcls.explain.lexicon.weights import weights
+from textcls.model.artifact import ModelInfo
 from textcls.model.classifier import Classifier
 from textcls.model.columns import Column, named_cell
 from textcls.model.labels import label_number
@@ -87,10 +88,10 @@ class Lexicon:
         ends = ("", " low", " high")[: 1 if self.low is None else None]
         return _csv([*HEAD, *(f"{label}{end}" for end in ends for label in self.labels)], rows, escape_formulas)
 
-    def as_list(self) -> str:
-        """Return the terms alone, without columns, with their counts, as CSV: what `read_terms` reads."""
+    def as_list(self, info: ModelInfo) -> str:
+        """Return the terms alone, without columns, with their counts, as CSV: what `read_beside` reads of a model."""
         rows = zip(self.kinds, self.terms, self.counts, strict=True)
-        return _csv(HEAD, (row for row in rows if row[0] != COLUMN))
+        return _csv([*HEAD, mark(info)], (row for row in rows if row[0] != COLUMN))
 
     def as_json(self) -> str:
         """Return the lexicon as a JSON list of objects, one a term."""

@@ -81,6 +81,34 @@ def beside(model: Path) -> Path:
     return model.with_name(model.stem + _SUFFIX)
 
 
+def read_beside(model: Path, info: ModelInfo) -> Terms:
+    """Return the terms of the list beside a model.
+
+    Raises:
+        InputError: as `read_terms` says; or it is the list of other rows than those of the training.
+    """
+    path = beside(model)
+    if not path.exists():
+        raise InputError(
+            f"{model} holds hashes of words and not the words, and there is no list of them, {path}: name a file with "
+            "a word per line, or train with --keep-words."
+        )
+    found = read_terms(path, info)
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        head = next(csv.reader(file))
+    if head[len(HEAD) :] and head[-1] != mark(info):
+        raise InputError(
+            f"{path} lists the words of other rows than {model} was trained on: train with --keep-words again, or name "
+            "the list to use it all the same."
+        )
+    return found
+
+
+def mark(info: ModelInfo) -> str:
+    """Return what the head of a list says of the rows of a training."""
+    return f"sha256={info.training.get('data_sha256')}"
+
+
 def read_terms(path: Path, info: ModelInfo) -> Terms:
     """Return the terms of a list: a table as `Lexicon.as_csv` writes it, or else a word, pair or text a line.
 

@@ -96,4 +96,4 @@ class BesideModel:
             click.echo(f"Warning: {model} has no weights of words, so that no list of words was kept.", err=True)
             return
         with atomic_write(terms.beside(model)) as file:
-            file.write(lexicon(classifier, rows.texts).as_list().encode())
+            file.write(lexicon(classifier, rows.texts).as_list(classifier.info).encode())

@@ -74,8 +74,8 @@ def train_many(
             data, text_columns, label_column, more=[by], options=reading.options, bad=reading.bad, targets=targets
         )
         reading.say(rows.notes)
+        jobs = jobs_of_groups(rows, by, output, reading.bad)
         reading.say_skipped()
-        jobs = jobs_of_groups(rows, by, output)
     make_folder(output, "the models")
     work = Training(
         settings=settings,

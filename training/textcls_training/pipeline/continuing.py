@@ -205,8 +205,9 @@ def _merged(finished: Finished, config: TrainConfig) -> TrainConfig:
         now, was = getattr(config, name), facts.options.get(name, option.default)
         other = now != option.default and plain(now) != plain(was)
         if other and name in _STRUCTURE and not facts.whole:
+            value = "the default" if was is None else plain(was)
             raise ConfigError(
-                f"{name} is {plain(was)} in {finished.path}, and what it has learned is for that alone; leave it out."
+                f"{name} is {value} in {finished.path}, and what it has learned is for that alone; leave it out."
             )
         found[name] = now if other or name in WITHOUT_EFFECT else was
     if not facts.whole:

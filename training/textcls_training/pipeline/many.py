@@ -4,10 +4,11 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from textcls.data import BadRows, ReadOptions, TargetOptions, compression, read_labelled
+from textcls.data import Bad, BadRows, ReadOptions, TargetOptions, compression, read_labelled
 from textcls.errors import InputError
 from textcls_training.config.settings import from_options
 from textcls_training.data.labelled_texts import Rows, labelled_texts_of
@@ -106,17 +107,21 @@ class Training:
         )
 
 
-def jobs_of_groups(rows: Rows, column: str, output: Path) -> list[ModelJob]:
-    """Return a job for each value of `column`, in the order in which they come.
+def jobs_of_groups(rows: Rows, column: str, output: Path, bad: BadRows) -> list[ModelJob]:
+    """Return a job for each value of `column`, in the order in which they come; rows without one go to `bad`.
 
     Raises:
-        InputError: a row has no value there, or a value cannot be the name of a file.
+        InputError: a row has no value there, and `bad` skips none; or no row has one.
     """
     groups: dict[str, list[int]] = {}
     for i, value in enumerate(rows.more[column]):
         if value is None or value == "":
-            raise InputError(f"{rows.places[i]}: column {column!r}, by which models are told apart, has no value.")
+            why = f"column {column!r}, by which models are told apart, has no value; fill it in, or remove the row, or "
+            bad.add(Bad(str(rows.places[i]), f"{why}leave out all such rows with --on-error skip"))
+            continue
         groups.setdefault(str(value), []).append(i)
+    if not groups:
+        raise InputError(f"No row has a value in column {column!r}, by which models are told apart.")
     return [ModelJob(name, output / file_name(name), rows.only(numbers)) for name, numbers in groups.items()]
 
 
@@ -139,14 +144,14 @@ def jobs_of_files(files: Sequence[Path], output: Path) -> list[ModelJob]:
 def file_name(group: str) -> str:
     """Return the name of the model file of a group: letters stay, what names of files do not take is %XX.
 
-    Raises:
-        InputError: it is too long.
+    Of one that is too long the end is told by its hash.
     """
     quoted = "".join(sign if _PLAIN.match(sign) else "".join(f"%{byte:02X}" for byte in _bytes(sign)) for sign in group)
     if quoted.startswith((".", " ")):
         quoted = f"%{ord(quoted[0]):02X}{quoted[1:]}"
     if len(_bytes(quoted)) > _LONGEST:
-        raise InputError(f"The group {group[:40]!r}... has a name too long for a file; give groups shorter ones.")
+        end = f"~{sha256(_bytes(group)).hexdigest()[:12]}"
+        quoted = _bytes(quoted)[: _LONGEST - len(end)].decode("utf-8", "ignore") + end
     return f"{quoted}.onnx"
 
 

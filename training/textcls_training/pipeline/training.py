@@ -305,7 +305,10 @@ def _summarised(info: ModelInfo, fitted: Fitted, tables: Tables, decisions: Held
 
 
 def _keep(folder: StateFolder, task: Task, prepared: Prepared, fitted: Fitted) -> None:
-    """Keep the finished training, so that another can go on from it."""
+    """Keep the finished training, so that another can go on from it; what prevents that is told."""
+    alone = _alone(task, fitted.config)
+    if alone is not None:
+        task.callback.note(f"No training will go on from {folder.path}: {alone}.")
     keep(
         folder,
         task.given,
@@ -317,7 +320,7 @@ def _keep(folder: StateFolder, task: Task, prepared: Prepared, fitted: Fitted) -
         splits=len(prepared.splits),
         epochs=fitted.selected.epochs,
         rows=task.rows,
-        alone=_alone(task, fitted.config),
+        alone=alone,
     )
 
 

@@ -28,16 +28,18 @@ def read(path: Path, most: int) -> tuple[list[str], NDArray[np.float32]]:
     over.
 
     Raises:
-        InputError: there is no such file, or a line is no word with as many numbers as the others have.
+        InputError: there is no such file, a line is no word with as many numbers as the others have, or there are
+            fewer than the first line says.
     """
     words: dict[str, None] = {}
     rows: list[NDArray[np.float32]] = []
     width: int | None = None
+    told = number = 0
     with _lines(path) as lines:
         for number, line in enumerate(lines, 1):
             fields = line.rstrip().split(" ")
             if number == 1 and len(fields) == 2 and all(field.isdecimal() for field in fields):
-                width = int(fields[1])
+                told, width = int(fields[0]), int(fields[1])
                 continue
             width = width or len(fields) - 1
             word = " ".join(fields[:-width])
@@ -48,6 +50,12 @@ def read(path: Path, most: int) -> tuple[list[str], NDArray[np.float32]]:
                 raise _no_vector(path, number, width)
             if len(words) == most:
                 break
+        else:
+            if told and number - 1 < told:
+                raise InputError(
+                    f"{path} has {number - 1:,} words, and its first line says {told:,}: copy it again, or remove that "
+                    "line if it was shortened on purpose."
+                )
     if not words:
         raise InputError(f"{path} contains no usable word; is it a text file of vectors?")
     return list(words), np.stack(rows)
