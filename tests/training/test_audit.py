@@ -84,6 +84,22 @@ def test_about_as_many_rows_are_listed_as_are_wrong_and_most_of_them_are(wrong: 
     assert np.all(np.diff(found.doubt_R[listed]) <= 0)
 
 
+@pytest.mark.parametrize("taken", [False, True])
+def test_the_order_is_at_least_that_of_the_own_probability_however_labels_go_wrong(taken: bool) -> None:
+    """Eight labels of which two each are alike: 5 % of the rows have any other label, or the one that is alike."""
+    chance = np.random.default_rng()
+    meant_R = chance.integers(0, 8, 4_000)
+    sure, alike = (4.0, 1.5) if taken else (3.0, 2.0)  # Ambiguous texts are the harder ones for flips at random.
+    logit_RC = sure * np.eye(8)[meant_R] + alike * np.eye(8)[meant_R ^ 1] + chance.normal(size=(4_000, 8))
+    probability_RC = np.exp(logit_RC) / np.exp(logit_RC).sum(1, keepdims=True)
+    is_wrong_R = chance.random(4_000) < 0.05
+    other_R = meant_R ^ 1 if taken else (meant_R + chance.integers(1, 8, 4_000)) % 8
+    label_R = np.where(is_wrong_R, other_R, meant_R)
+    found = suspects.judge(probability_RC, label_R, np.ones(4_000, np.bool_))
+    own = average_precision_score(is_wrong_R, -probability_RC[np.arange(4_000), label_R])
+    assert average_precision_score(is_wrong_R, found.doubt_R) > (own if taken else own - 0.05)
+
+
 def test_hardly_a_row_is_listed_where_all_labels_are_right() -> None:
     found, _ = judged_of(np.random.default_rng(), 4_000, 0.0, None)
     assert len(found.suspects) < 40

@@ -26,9 +26,13 @@ PRIOR_ROWS: Final = 10
 # And so many rows of any, of which a twentieth is wrong.
 PRIOR_SHARE_ROWS: Final = 100
 LISTED: Final = 0.5
-# The probability of the own label counts this often more in the order of suspects than in the probability that it is
-# wrong: where labels are wrong at random, it alone ranks best.
-_OWN: Final = 2.0
+# Rows are ordered by the probability that they mean another label and have this one, over that of the own label, which
+# counts so often where labels are taken for each other, and so often more where they are wrong at random: there it
+# alone ranks best. Which it is, is told by the share of the labels that are more like what a doubted row means than
+# its own: from so much on they are wrong at random in part, and from so much on altogether.
+_OWN_TAKEN, _OWN_AT_RANDOM = 0.5, 8.0
+_TAKEN, _AT_RANDOM = 0.15, 0.4
+_SURE_ROWS: Final = 10
 # A probability below which differences mean nothing.
 _LEAST: Final = 1e-4
 _PARTS: Final = 5
@@ -104,7 +108,7 @@ def judge(probability_RC: Float64, label_R: Int64, judged_R: Bools) -> Judged:
         judged_R: the rows that can be judged.
     """
     rows, classes = probability_RC.shape
-    wrong_R, meant_R, doubt_R = np.zeros(rows), label_R.copy(), np.full(rows, -np.inf)
+    wrong_R, otherwise_R, meant_R = np.zeros(rows), np.zeros(rows), label_R.copy()
     if classes < 2:
         return Judged(probability_RC, label_R, wrong_R, meant_R, np.zeros(rows))
     chance = np.random.default_rng(0)
@@ -116,10 +120,31 @@ def judge(probability_RC: Float64, label_R: Int64, judged_R: Bools) -> Judged:
         wrong_R[these] = noise.weigh(probability_RC[these], label_R[these])[0] * judged_R[these]
         meant_RC = probability_RC[these] * noise.confusion_CC[:, label_R[these]].T
         meant_R[these] = meant_RC.argmax(1)
-        own_R = probability_RC[these, label_R[these]]
-        doubt_P = np.log(meant_RC.sum(1) + _LEAST) - (1 + _OWN) * np.log(own_R + _LEAST)
-        doubt_R[these] = np.where(judged_R[these], doubt_P, -np.inf)
-    return Judged(probability_RC, label_R, wrong_R, meant_R, doubt_R)
+        otherwise_R[these] = meant_RC.sum(1)
+    own = _OWN_TAKEN + _OWN_AT_RANDOM * _at_random(probability_RC, label_R, wrong_R)
+    own_R = probability_RC[np.arange(rows), label_R]
+    doubt_R = np.log(otherwise_R + _LEAST) - own * np.log(own_R + _LEAST)
+    return Judged(probability_RC, label_R, wrong_R, meant_R, np.where(judged_R, doubt_R, -np.inf))
+
+
+def _at_random(probability_RC: Float64, label_R: Int64, wrong_R: Float64) -> float:
+    """Return how far labels are wrong at random, which is 1, rather than taken for what they are like, which is 0."""
+    rows, classes = probability_RC.shape
+    best_R = probability_RC.argmax(1)
+    differ_R = (best_R != label_R) & (wrong_R > 0)
+    if classes < 3 or not differ_R.any():
+        return 1.0
+    is_best_RC = csr_array((np.ones(rows), (np.arange(rows), best_R)), (rows, classes))
+    like_CC = np.asarray(is_best_RC.T @ probability_RC)
+    np.fill_diagonal(like_CC, -1.0)
+    rank_CC = (-like_CC).argsort(1).argsort(1) / (classes - 2)
+    rank_D, wrong_D = rank_CC[best_R[differ_R], label_R[differ_R]], wrong_R[differ_R]
+    # Where many texts are ambiguous, all doubted rows look like labels taken for each other; the least probable ones,
+    # a quarter as many as are wrong, tell more.
+    own_D = probability_RC[differ_R, label_R[differ_R]]
+    surest = np.argsort(own_D, kind="stable")[: max(_SURE_ROWS, round(wrong_R.sum() / 4))]
+    share = max(np.average(rank_D, weights=wrong_D), rank_D[surest].mean())
+    return float(np.clip((share - _TAKEN) / (_AT_RANDOM - _TAKEN), 0, 1))
 
 
 @dataclass(frozen=True, slots=True)
