@@ -77,7 +77,7 @@ def measured(
     answered = answered_twice(given, TrainConfig())
     label_R = answered.label_R
     judged = answered.judge()
-    doubts = {OURS: judged.doubt_R}
+    doubts = {OURS: np.maximum(judged.doubt_R, -1e9)}  # The only row of a label cannot be judged.
     for of, probability_RC in (("textcls", answered.first_RC), ("TF-IDF", tfidf(texts, label_R))):
         normal_RC = probability_RC / probability_RC.sum(1, keepdims=True)
         for method in ("self_confidence", "normalized_margin"):

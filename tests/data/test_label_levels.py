@@ -63,6 +63,16 @@ def test_a_model_of_levels_tells_of_them_without_being_asked(model_path: Path, r
     assert COLUMN in succeed("inspect", model_path)
 
 
+def test_a_report_tells_of_the_levels(model_path: Path, rows_path: Path, tmp_path: Path) -> None:
+    for name in ("report.json", "report.html", "report.md"):
+        succeed("report", model_path, rows_path, "--output", tmp_path / name)
+    told = json.loads((tmp_path / "report.json").read_text())
+    evaluated = json.loads(succeed("evaluate", model_path, rows_path, "--json"))
+    assert told["paths"] == evaluated["paths"]
+    f1 = f"Hierarchical F1 {100 * told['paths']['f1']:.2f}%"
+    assert all(f1 in (tmp_path / name).read_text() for name in ("report.html", "report.md"))
+
+
 @pytest.mark.parametrize(
     ("labels", "column", "depth"),
     [

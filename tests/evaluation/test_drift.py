@@ -178,7 +178,7 @@ def test_chance_alone_is_that_of_the_same_shares_at_a_few_texts_less(before: lis
     # By another number of draws: the quantile of 400 lies within a third of that of 2,000.
     told = distance(before, (shares * texts).round().astype(int).tolist()).by_chance
     assert found == pytest.approx(told, rel=0.4, abs=0.01) or texts < 100
-    assert fewer == pytest.approx(found, rel=0.4, abs=0.01) or texts < 100
+    assert fewer == pytest.approx(told, rel=0.4, abs=0.01) or texts < 100
 
 
 UNKNOWN: st.SearchStrategy[list[tuple[int, int]]] = st.lists(

@@ -6,6 +6,7 @@ from typing import Final, TypeVar
 from textcls.display.remarks import shortcut_lines
 from textcls.display.text import named, percent, plural, top_k_sentence
 from textcls.evaluation.intervals import CONFIDENCE, Estimate, share
+from textcls.evaluation.label_paths import PathEvaluation
 from textcls.evaluation.label_set_evaluation import FEW_ROWS, few_rows_sentence
 from textcls.evaluation.label_set_metrics import LabelSetLabelReport
 from textcls.evaluation.label_thresholds import resting_sentence, threshold_rows
@@ -30,6 +31,7 @@ CONFUSIONS: Final = 20
 # So many labels are told that stand in the place of one.
 INSTEAD: Final = 3
 AIMS: Final = ("aim", "threshold", "answered", "of these right", f"{percent(CONFIDENCE, 0)} interval", "cost a row")
+LEVELS: Final = ("level", "nodes", "accuracy", "by label", "sure to here", "of these right")
 LABEL_AIMS: Final = (
     "thresholds",
     "reached by",
@@ -78,6 +80,32 @@ def aims(found: Abstention) -> list[tuple[str, ...]]:
         answered = f"{point.threshold:.3g}", percent(point.coverage)
         rows.append((what, *answered, *reached, f"{found.costs.of(point):.2f}"))
     return rows
+
+
+def levels(found: PathEvaluation) -> list[tuple[str, ...]]:
+    """Return how good answers are at each level of a tree: rows of a table whose heads are `LEVELS`."""
+    return [
+        (
+            f"{level.level}",
+            f"{level.nodes:,}",
+            percent(level.accuracy, 2),
+            percent(level.accuracy_of_labels, 2),
+            f"{level.stopped:,}",
+            percent(level.stopped_right / level.stopped) if level.stopped else "",
+        )
+        for level in found.levels
+    ]
+
+
+def levels_notes(found: PathEvaluation) -> list[str]:
+    """Return the hierarchical figures, and what the columns of `levels` mean."""
+    unsure = f"{plural(found.unsure, 'row')} {'has' if found.unsure == 1 else 'have'} none"
+    return [
+        f"Hierarchical F1 {percent(found.f1, 2)}, precision {percent(found.precision, 2)}, recall "
+        f"{percent(found.recall, 2)}.",
+        "accuracy: of the most probable node, whose labels are added up; by label: of the node above the answer.",
+        f"sure: the deepest node of a probability of at least {found.threshold:g}; {unsure}.",
+    ]
 
 
 def label_aims(found: LabelAims) -> list[tuple[str, ...]]:

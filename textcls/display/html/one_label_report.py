@@ -9,7 +9,17 @@ from textcls.display.html.charts import Axes, Point
 from textcls.display.html.fragments import bar, isolated, name
 from textcls.display.html.global_explanation import example
 from textcls.display.html.report_parts import CHARACTERS, Parts, folded, reliability, table
-from textcls.display.report_lines import AIMS, CONFUSIONS, aims, cost_line, interval, worst_first
+from textcls.display.report_lines import (
+    AIMS,
+    CONFUSIONS,
+    LEVELS,
+    aims,
+    cost_line,
+    interval,
+    levels,
+    levels_notes,
+    worst_first,
+)
 from textcls.display.text import named, percent, short
 from textcls.evaluation.intervals import CONFIDENCE, share
 from textcls.evaluation.reporting.abstention import Abstention
@@ -25,7 +35,7 @@ def one_label_parts(found: OneLabelModelReport) -> Parts:
     drawn = f"{_reliability(found)}{_coverage(found.abstention)}{_costs(found.abstention)}"
     return Parts(
         figures=_figures(found),
-        labels=[_labels(found), _confusions(found)],
+        labels=[_labels(found), _levels(found), _confusions(found)],
         confidence_heading="Confidence, and what to leave to people",
         confidence=[f'<div class="charts">{drawn}</div>', _targets(found.abstention)],
         errors=[_groups(found.errors), _surest(found.surest_errors)],
@@ -52,6 +62,18 @@ def _labels(found: OneLabelModelReport) -> str:
     heads = [("label", ""), ("", ""), ("F1", ""), (f"{percent(CONFIDENCE, 0)} interval", "")]
     heads += [(text, "number") for text in ("precision", "recall", "rows")]
     return folded(heads, rows, sum(not label.rows for label in labels))
+
+
+def _levels(found: OneLabelModelReport) -> str:
+    if found.paths is None:
+        return ""
+    rows = [
+        f'<tr><th scope="row">{escape(level)}</th>' + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
+        for level, *cells in levels(found.paths)
+    ]
+    notes = "<br>".join(map(escape, levels_notes(found.paths)))
+    heads = [(head, "number" if i else "") for i, head in enumerate(LEVELS)]
+    return f'<h3>Levels</h3>{table(heads, rows)}<p class="note">{notes}</p>'
 
 
 def _confusions(found: OneLabelModelReport) -> str:

@@ -9,11 +9,14 @@ from textcls.display.report_lines import (
     AIMS,
     CONFUSIONS,
     LABEL_AIMS,
+    LEVELS,
     aims,
     aims_notes,
     instead_of,
     interval,
     label_aims,
+    levels,
+    levels_notes,
     right_head,
     summary_lines,
     worst_first,
@@ -68,6 +71,7 @@ def _own(found: ModelReport) -> list[tuple[str, list[str]]]:
     if isinstance(found, OneLabelModelReport):
         return [
             ("Labels", _labels(found)),
+            ("Levels", _levels(found)),
             ("Confusions", _confusions(found)),
             ("Confidence", _reliability(found, ["score", "answered right", _INTERVAL, "rows"])),
             ("What to leave to people", _targets(found)),
@@ -85,6 +89,12 @@ def _labels(found: OneLabelModelReport) -> list[str]:
         for label, (f1, between, recall) in worst_first(found.scores.labels, found.label_f1)
     ]
     return table(["label", "F1", _INTERVAL, "precision", "recall", "rows"], rows)
+
+
+def _levels(found: OneLabelModelReport) -> list[str]:
+    if found.paths is None:
+        return []
+    return [*table(LEVELS, levels(found.paths)), "", escaped(" ".join(levels_notes(found.paths)))]
 
 
 def _confusions(found: OneLabelModelReport) -> list[str]:

@@ -7,7 +7,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from textcls.display.report_lines import LEARNED
+from textcls.display.report_lines import LEARNED, LEVELS, levels, levels_notes
 from textcls.display.terminal.worst_labels import worst
 from textcls.display.text import one_line, percent, plural, top_k_sentence
 from textcls.evaluation.evaluation import Evaluation
@@ -77,27 +77,16 @@ def operating_point_line(point: OperatingPoint) -> Text:
 def path_report(found: PathEvaluation) -> Iterator[Table | Text]:
     """Yield how good answers are at each level of a tree, and how deep they are sure."""
     yield Text()
-    table = Table("level", box=None, pad_edge=False)
-    for head in ("nodes", "accuracy", "by label", "sure to here", "of these right"):
+    first, *others = LEVELS
+    table = Table(first, box=None, pad_edge=False)
+    for head in others:
         table.add_column(head, justify="right")
-    for level in found.levels:
-        table.add_row(
-            f"{level.level}",
-            f"{level.nodes:,}",
-            percent(level.accuracy, 2),
-            percent(level.accuracy_of_labels, 2),
-            f"{level.stopped:,}",
-            percent(level.stopped_right / level.stopped) if level.stopped else "",
-        )
+    for row in levels(found):
+        table.add_row(*row)
     yield table
-    unsure = f"{plural(found.unsure, 'row')} {'has' if found.unsure == 1 else 'have'} none"
-    for line in (
-        f"Hierarchical F1 {percent(found.f1, 2)}, precision {percent(found.precision, 2)}, recall "
-        f"{percent(found.recall, 2)}.",
-        "accuracy: of the most probable node, whose labels are added up; by label: of the node above the answer.",
-        f"sure: the deepest node of a probability of at least {found.threshold:g}; {unsure}.",
-    ):
-        yield Text(line, style="" if line.startswith("Hier") else "dim")
+    figures, *meanings = levels_notes(found)
+    yield Text(figures)
+    yield from (Text(line, style="dim") for line in meanings)
 
 
 def label_table(report: ClassificationReport) -> Iterator[Table | Text]:

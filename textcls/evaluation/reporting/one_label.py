@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from textcls.evaluation import intervals, metrics
+from textcls.evaluation.label_paths import PathEvaluation, evaluate_paths
 from textcls.evaluation.metrics import ClassificationReport
 from textcls.evaluation.reporting.abstention import Abstention, Costs, abstention
 from textcls.evaluation.reporting.answers import AnsweredRows, RowSummary
@@ -14,6 +15,7 @@ from textcls.evaluation.reporting.errors import ErrorGroup, SureError, groups, s
 from textcls.evaluation.reporting.model_report import ModelFile, ModelReport
 from textcls.evaluation.reporting.slices import slices
 from textcls.evaluation.unknown_labels import unknown_labels
+from textcls.model.label_paths import LabelPaths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,12 +27,14 @@ class OneLabelModelReport(ModelReport):
         abstention: what thresholds do, and cost.
         errors: wrong answers by the words behind them.
         surest_errors: the wrong answers of the highest confidence.
+        paths: where labels are the paths of a tree, how good the answers are by level; None of others.
     """
 
     scores: ClassificationReport
     abstention: Abstention
     errors: tuple[ErrorGroup, ...]
     surest_errors: tuple[SureError, ...]
+    paths: PathEvaluation | None = None
 
     @property
     def confusions(self) -> tuple[tuple[str, str, int], ...]:
@@ -58,7 +62,7 @@ class OneLabelModelReport(ModelReport):
             "abstention": self.abstention.as_json(),
             "errors": [_error_json(group) for group in self.errors],
             "surest_errors": [error._asdict() for error in self.surest_errors],
-        }
+        } | ({} if self.paths is None else {"paths": self.paths.as_json()})
 
 
 def _error_json(group: ErrorGroup) -> dict[str, Any]:
@@ -85,6 +89,7 @@ def one_label_report(
     right_N = np.array([number[label] for label in right], np.int64)
     answer_N = np.array([number[answer.label] for answer in answers], np.int64)
     confidence, is_right = found.probabilities.max(1), right_N == answer_N
+    tree = LabelPaths.of(names, model.info.label_column)
     macro_f1, label_f1 = intervals.f1_intervals(right_N, answer_N, len(number))
     return OneLabelModelReport(
         model=model,
@@ -98,4 +103,5 @@ def one_label_report(
         surest_errors=surest(found.texts, answers, right, model.info.text_of),
         slices=slices(answers, is_right, columns),
         evidence=found.evidence,
+        paths=None if tree is None else evaluate_paths(tree, found.probabilities, right, model.info.threshold),
     )
