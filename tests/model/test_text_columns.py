@@ -8,6 +8,8 @@ import pytest
 import textcls
 from tests.command_line import fail, write_rows
 from textcls import Classifier, InputError
+from textcls.model.columns import Column
+from textcls.model.text_columns import text_of_row
 
 ROW = {"subject": "Charged twice", "body": "My card, why?", "queue": "billing"}
 JOINED = "Charged twice\nMy card, why?"
@@ -79,3 +81,16 @@ def test_training_on_rows_keeps_the_columns_of_the_first(tmp_path: Path) -> None
 def test_an_example_that_no_file_can_hold_is_refused(tmp_path: Path, example: str) -> None:
     with pytest.raises(textcls.ConfigError, match=r"example (is empty|has 10,001 characters|holds half a character)"):
         textcls.train(["a", "b"], ["x", "y"], tmp_path / "m.onnx", example=example)
+
+
+def test_a_column_beside_the_text_that_seems_misspelt_is_refused() -> None:
+    beside = [Column("rating", "number"), Column("Product name", "category")]
+
+    def read(**more: object) -> str:
+        return text_of_row({"text": "x", **more}, ["text"], "inputs[3]", beside)
+
+    assert read() == read(rate=1, total=2, product=3) == read(rating=None, ratng=1, **{"Product name": None})
+    with pytest.raises(InputError, match=r"inputs\[3\] has 'ratng', and the model reads 'rating': rename it, or pass"):
+        read(ratng=1)
+    with pytest.raises(InputError, match="has 'product_name', and the model reads 'Product name'"):
+        read(rating=1, product_name="lamp")

@@ -1,6 +1,7 @@
 """The text of a row: what stands in its text columns, one behind the other, a line each."""
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, Final
 
 from textcls.errors import InputError
@@ -10,6 +11,9 @@ from textcls.model.columns import Column, cells_of, pack
 JOINT: Final = "\n"
 # Of the names of columns, as many as a sentence holds.
 _SHOWN: Final = 5
+# Of other fields of a row so many are held against the names of columns that it lacks, so much of each, and from so
+# much likeness on they are taken for a mistake.
+_LOOKED_AT, _LONGEST, _ALIKE = 20, 40, 0.8
 
 
 def join_columns(fields: Mapping[str, Any], columns: Sequence[str], beside: Sequence[Column] = ()) -> str:
@@ -44,7 +48,7 @@ def text_of_row(row: Mapping[str, Any], columns: Sequence[str], where: str, besi
         beside: columns beside the text, which the row may lack.
 
     Raises:
-        InputError: it lacks a column, or one holds no string.
+        InputError: it lacks a column of the text, or one holds no string; or it has one that seems to be misspelt.
     """
     lacking = [name for name in columns if name not in row]
     if lacking:
@@ -53,10 +57,22 @@ def text_of_row(row: Mapping[str, Any], columns: Sequence[str], where: str, besi
         raise InputError(
             f"{where} has no {and_(lacking)}: the model reads {and_(columns)} of a row, and this one has {have}{more}."
         )
+    if absent := [column.name for column in beside if column.name not in row]:
+        _check_spelling(row, [*columns, *(column.name for column in beside)], absent, where)
     try:
         return join_columns(row, columns, beside)
     except ValueError as error:
         raise InputError(f"{where}: {error}.") from error
+
+
+def _check_spelling(row: Mapping[str, Any], names: Sequence[str], absent: Sequence[str], where: str) -> None:
+    """Refuse a row that has not what the model reads beside the text, but something that is called nearly so."""
+    for other in [name for name in list(row)[:_LOOKED_AT] if isinstance(name, str) and name not in names]:
+        if meant := get_close_matches(other[:_LONGEST], absent, 1, _ALIKE):
+            raise InputError(
+                f"{where} has {other!r}, and the model reads {meant[0]!r}: rename it, or pass {meant[0]!r} as None if "
+                "it is another one."
+            )
 
 
 def and_(names: Sequence[str]) -> str:
