@@ -7,7 +7,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from sys import intern
-from typing import Any, Final, Generic, NamedTuple, Self, TypeVar, cast, overload
+from typing import Any, Final, Generic, NamedTuple, Self, TypedDict, TypeVar, Unpack, cast, overload
 
 from textcls.data.columns import DEFAULT_LABEL_COLUMN, DEFAULT_TEXT_COLUMNS
 from textcls.data.memory import MemoryTable, Readable
@@ -146,44 +146,38 @@ class Usual(NamedTuple):
 
 USUAL: Final = Usual()
 NOTHING_USUAL: Final = TargetOptions()
+_ONE_LABEL: Final = TargetOptions(several=False)
 
 
-@contextmanager
-def open_labelled(
-    paths: Sequence[Readable],
-    text_columns: Sequence[str] = (),
-    label_column: str | None = None,
-    *,
-    usual: Usual = USUAL,
-    more: Sequence[str] = (),
-    options: ReadOptions | None = None,
-    bad: BadRows | None = None,
-) -> Iterator[LabelledTable[str]]:
-    """Open the files at `paths`, whose rows have one label each.
+class LabelledOptions(TypedDict, total=False):
+    """What can be said of labelled files beside their columns.
 
-    Args:
-        paths: the files; all must have the columns.
-        text_columns: the columns of the text; without any the usual ones, or those of well-known names.
-        label_column: the column of the label; likewise.
+    Attributes:
         usual: the columns that are looked for first.
         more: further columns that the rows must have.
         options: how the files are read.
         bad: what to do with rows that cannot be used.
+    """
+
+    usual: Usual
+    more: Sequence[str]
+    options: ReadOptions | None
+    bad: BadRows | None
+
+
+def open_labelled(
+    paths: Sequence[Readable],
+    text_columns: Sequence[str] = (),
+    label_column: str | None = None,
+    **how: Unpack[LabelledOptions],
+) -> AbstractContextManager[LabelledTable[str]]:
+    """Open the files at `paths`, whose rows have one label each, as `open_targets` does.
 
     Raises:
-        InputError: as `open_tables` says; or a column is missing, or a label is empty.
+        InputError: as `open_targets` says; or a label is empty.
     """
-    with open_tables(paths, options, bad) as table:
-        texts = _text_columns(table, text_columns, usual)
-        table.note_lacking(usual.beside)
-        label = _label_column(table, label_column, usual, texts)
-        _require(table, more)
-        yield LabelledTable(
-            texts,
-            label,
-            _rows(table, texts_of(table, texts, usual.beside), partial(label_of, column=label)),
-            table.notes,
-        )
+    opened: Any = open_targets(paths, text_columns, label_column, targets=_ONE_LABEL, **how)
+    return cast(AbstractContextManager[LabelledTable[str]], opened)
 
 
 @contextmanager
@@ -199,14 +193,25 @@ def open_targets(
     options: ReadOptions | None = None,
     bad: BadRows | None = None,
 ) -> Iterator[LabelledTable[Target]]:
-    """Open the labelled files at `paths`, as `open_labelled` does, whose rows have the targets that `targets` says.
+    """Open the labelled files at `paths`, whose rows have the targets that `targets` says.
 
     Either all rows have one label, or all have a label set. How labels are usually written, as in the training of a
     model, counts where `targets` say nothing and the file fits.
 
+    Args:
+        paths: the files; all must have the columns.
+        text_columns: the columns of the text; without any the usual ones, or those of well-known names.
+        label_column: the column of the label; likewise.
+        targets: how labels are written, as far as it is known.
+        usual: the columns that are looked for first.
+        usual_targets: how labels are usually written.
+        more: further columns that the rows must have.
+        options: how the files are read.
+        bad: what to do with rows that cannot be used.
+
     Raises:
-        InputError: as `open_labelled` says; or a cell does not hold what it should, a pattern fits no column, or there
-            are more labels than a model takes.
+        InputError: as `open_tables` says; or a column is missing, a cell does not hold what it should, a pattern fits
+            no column, or there are more labels than a model takes.
         ConfigError: a column of labels and patterns of such columns are both asked for.
     """
     with open_tables(paths, options, bad) as table:
@@ -307,12 +312,9 @@ def read_labelled(
     text_columns: Sequence[str] = (),
     label_column: str | None = None,
     *,
-    usual: Usual = USUAL,
-    more: Sequence[str] = (),
-    options: ReadOptions | None = None,
-    bad: BadRows | None = None,
     targets: None = None,
     texts: TextStore | None = None,
+    **how: Unpack[LabelledOptions],
 ) -> Labelled: ...
 
 
@@ -322,13 +324,10 @@ def read_labelled(
     text_columns: Sequence[str] = (),
     label_column: str | None = None,
     *,
-    usual: Usual = USUAL,
-    more: Sequence[str] = (),
-    options: ReadOptions | None = None,
-    bad: BadRows | None = None,
     targets: TargetOptions,
     usual_targets: TargetOptions = NOTHING_USUAL,
     texts: TextStore | None = None,
+    **how: Unpack[LabelledOptions],
 ) -> Labelled | LabelledSets: ...
 
 
@@ -337,13 +336,10 @@ def read_labelled(
     text_columns: Sequence[str] = (),
     label_column: str | None = None,
     *,
-    usual: Usual = USUAL,
-    more: Sequence[str] = (),
-    options: ReadOptions | None = None,
-    bad: BadRows | None = None,
     targets: TargetOptions | None = None,
     usual_targets: TargetOptions = NOTHING_USUAL,
     texts: TextStore | None = None,
+    **how: Unpack[LabelledOptions],
 ) -> Labelled | LabelledSets:
     """Read all texts of the files at `paths` with their targets: one label each, unless `targets` is given.
 
@@ -351,30 +347,18 @@ def read_labelled(
     The texts go to `texts`, which is empty, and may keep them elsewhere than in memory.
 
     Raises:
-        InputError: as `open_labelled` and `open_targets` say; or there are no rows.
+        InputError: as `open_targets` says; or there are no rows.
         ConfigError: as `open_targets` says.
     """
     paths = [paths] if isinstance(paths, Path | RemoteFile | MemoryTable) else paths
     kept = TextStore() if texts is None else texts
-    opened: AbstractContextManager[LabelledTable[Any]]
-    if targets is None:
-        opened = open_labelled(paths, text_columns, label_column, usual=usual, more=more, options=options, bad=bad)
-    else:
-        opened = open_targets(
-            paths,
-            text_columns,
-            label_column,
-            targets=targets,
-            usual=usual,
-            usual_targets=usual_targets,
-            more=more,
-            options=options,
-            bad=bad,
-        )
+    targets = _ONE_LABEL if targets is None else targets
+    opened = open_targets(paths, text_columns, label_column, targets=targets, usual_targets=usual_targets, **how)
+    more = how.get("more", ())
     labels: list[Any] = []
     places = Places()
     others: dict[str, list[Any]] = {name: [] for name in more}
-    weights: list[float] | None = None if targets is None or targets.weight_column is None else []
+    weights: list[float] | None = None if targets.weight_column is None else []
     with opened as table:
         for text, label, row, weight in table.rows:
             kept.append(text)
@@ -387,7 +371,7 @@ def read_labelled(
                 for name, values in others.items():
                     values.append(row.fields.get(name))
     if not labels:
-        raise no_rows(paths, bad)
+        raise no_rows(paths, how.get("bad"))
     found = (kept.texts(), labels, table.text_columns, table.label_column, places, others, table.notes, weights)
     return Labelled(*found) if isinstance(labels[0], str) else LabelledSets(*found, table.label_columns)
 
@@ -398,11 +382,8 @@ def read_label_sets(
     label_column: str | None = None,
     *,
     targets: TargetOptions,
-    usual: Usual = USUAL,
     usual_targets: TargetOptions = NOTHING_USUAL,
-    more: Sequence[str] = (),
-    options: ReadOptions | None = None,
-    bad: BadRows | None = None,
+    **how: Unpack[LabelledOptions],
 ) -> LabelledSets:
     """Read all texts of the files at `paths` with their label sets, whatever their first rows look like.
 
@@ -411,17 +392,7 @@ def read_label_sets(
         ConfigError: `targets` say that rows have one label; or as `open_targets` says.
     """
     several = replace(targets, several=True)
-    found = read_labelled(
-        paths,
-        text_columns,
-        label_column,
-        usual=usual,
-        more=more,
-        options=options,
-        bad=bad,
-        targets=several,
-        usual_targets=usual_targets,
-    )
+    found = read_labelled(paths, text_columns, label_column, targets=several, usual_targets=usual_targets, **how)
     return cast(LabelledSets, found)
 
 
