@@ -97,10 +97,12 @@ def test_every_answer_names_the_deepest_sure_node(model_path: Path, rows_path: P
     answer = classifier.predict(text, threshold=0.99999)
     assert answer.node is None
     assert "No node of the tree is sure." in answer.remarks
+    told = json.loads(succeed("explain", model_path, text, "--json"))
+    assert told["node"] == classifier.predict(text).as_json()["node"]
     answer = classifier.predict(text, threshold=classifier.predict(text).score + 1e-4)
     assert answer.node is not None
     assert answer.node.path == (answer.label.split(" > ")[0],)
-    assert any(remark.startswith(f"Sure is no more than {answer.node.path[0]!r}, with ") for remark in answer.remarks)
+    assert any(remark.startswith(f"Only {answer.node.path[0]!r} is sure, at ") for remark in answer.remarks)
     texts = [text, "?"]
     with local(create_app(model_path)) as client:
         results = client.post("/v1/classify", json={"inputs": texts, "top_k": 1}).json()["results"]
@@ -130,7 +132,17 @@ def test_check_mends_the_names_of_levels_in_their_columns(tmp_path: Path) -> Non
             COLUMN,
             "line 3: the level 'area' of the label is empty, and 'queue' below it is not; fill it",
         ),
-        (("a", "x > y", "z"), COLUMN, "line 3: the level 'area' of the label holds ' > ', which separates levels"),
+        (
+            ("a", "x > y", "z"),
+            COLUMN,
+            "line 3: the level 'area' of the label, 'x > y', holds '>', which separates levels",
+        ),
+        (
+            ("a", "60 >", "z"),
+            COLUMN,
+            "line 3: the level 'area' of the label, '60 >', holds '>', which separates levels",
+        ),
+        (("a", "x", "y"), " > ".join("x" * 51), "The label column names 51 levels, and 50 are the most that are read."),
         (("a", "", ""), COLUMN, f"line 3: the label in column {COLUMN!r} is empty"),
         (("a", "x", "y"), "area > que", "has no column 'que'; it has 'text', 'area', 'queue'."),
         (("a", "x", "y"), "area > text", "'area > text' cannot be both text and label"),

@@ -36,6 +36,8 @@ def test_the_probability_of_a_node_is_the_sum_of_the_labels_at_and_below_it() ->
         # Down from the best node of a level, not to the best of the next one.
         ([0.3, 0.3, 0.35, 0.0, 0.05], 0.3, ("a", "x")),
         ([0.0, 0.0, 0.1, 0.9, 0.0], 0.6, ("b",)),
+        # A child that is sure enough, beside a label that ends above it.
+        ([0.0, 0.0, 0.4, 0.6, 0.0], 0.3, ("b", "x")),
         ([0.0, 0.0, 0.0, 0.1, 0.9], 0.9, ("c", "z", "deep")),
     ],
 )
@@ -58,9 +60,17 @@ def test_levels_add_up_to_one_and_a_sure_node_has_the_probability_that_is_told(
     for row, node in zip(probabilities, tree.deepest(probabilities, threshold), strict=True):
         if node is not None:
             below = [tree.path(label)[: len(node.path)] == node.path for label in labels]
-            only_itself = [tree.path(label) == node.path for label in labels]
             assert node.score >= threshold - 1e-6
-            assert any(node.score == pytest.approx(row[which].sum()) for which in (below, only_itself))
+            assert node.score == pytest.approx(row[below].sum())
+
+
+def test_labels_of_an_upper_level_alone_count_by_their_nodes(tree_path: Path, tmp_path: Path) -> None:
+    rows = [(row["text"], row["label"].split(" / ")[0]) for row in read_rows(tree_path.with_name("rows.csv"))]
+    above = write_rows(tmp_path / "above.csv", [("text", "label"), *rows])
+    told = json.loads(succeed("evaluate", tree_path, above, "--label-path", " / ", "--json"))
+    assert told["paths"]["levels"][0]["accuracy"] > 0.5
+    assert told["accuracy"] == 0
+    assert "rows has a label that the model knows" in fail(3, "evaluate", tree_path, above)
 
 
 def test_figures_are_those_worked_by_hand() -> None:

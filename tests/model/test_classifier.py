@@ -1,5 +1,6 @@
 """The Python API: what goes in, what comes out, and what is refused."""
 
+import copy
 import json
 import pickle
 import random
@@ -443,6 +444,24 @@ def test_a_classifier_that_was_loaded_by_a_relative_path_finds_its_file_from_els
     sent = pickle.dumps(Classifier.load(model_path.name))
     monkeypatch.chdir(tmp_path)
     assert pickle.loads(sent).predict("refund").label
+
+
+def test_a_classifier_that_was_made_of_bytes_takes_them_along(model_path: Path, tmp_path: Path) -> None:
+    made = Classifier.from_bytes(model_path.read_bytes(), str(tmp_path / "none.onnx"))
+    again = pickle.loads(pickle.dumps(made))
+    assert again.graph.sha256 == made.graph.sha256
+    assert copy.deepcopy(made) is copy.copy(made) is made
+
+
+def test_a_file_that_was_exchanged_meanwhile_is_not_taken_for_the_classifier(
+    model_path: Path, several_labels_path: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model_path.read_bytes())
+    sent = pickle.dumps(Classifier.load(path))
+    path.write_bytes(several_labels_path.read_bytes())
+    with pytest.raises(ArtifactError, match="holds another model than the classifier that was sent there"):
+        pickle.loads(sent)
 
 
 def test_a_classifier_that_arrives_where_its_file_is_not_says_so(model_path: Path, tmp_path: Path) -> None:

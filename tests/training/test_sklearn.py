@@ -1,5 +1,6 @@
 """The scikit-learn estimator: scikit-learn's own checks as far as they go for texts, and its tools at work."""
 
+import operator
 import pickle
 from pathlib import Path
 from typing import Any
@@ -295,3 +296,25 @@ def test_a_row_without_a_label_is_told_and_is_no_class(missing: Any) -> None:
     for y in (labels, pandas.Series(labels), np.array(labels, dtype=object)):
         with pytest.raises(ValueError, match="Input y contains NaN: row 7 has no label"):
             TextClassifier(**SMALL).fit(TEXTS, y)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_columns_come_from_the_tables_of_others(kind: str) -> None:
+    rows = [{"text": text, "product": product} for text, product in (("charged twice", "a"), ("late", "b"))] * 10
+    frames = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "Table.from_pylist"}
+    package = pytest.importorskip(kind)
+    table = operator.attrgetter(frames[kind])(package)(rows)
+    model = TextClassifier(columns=["product"], epochs=1).fit(table, ["x", "y"] * 10)
+    assert model.predict(table).tolist() == model.predict(rows).tolist()
+
+
+def test_rows_that_cannot_be_answered_are_a_value_error() -> None:
+    rows = [{"text": "hello there", "product": product} for product in ("a", "b")] * 40
+    model = TextClassifier(columns=["product"], epochs=1).fit(rows, ["x", "y"] * 40)
+    assert model.predict(rows[:2]).tolist() == ["x", "y"]
+    for odd, said in (
+        ({"product": "a"}, "has no 'text'"),
+        ({"text": "a", "prodct": "a"}, "has 'prodct', and the model"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            model.predict([odd])

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import Final, Literal
 
 from textcls.errors import InputError
-from textcls.model.label_paths import label_columns
+from textcls.model.label_paths import MOST_LEVELS, label_columns
 
 Kind = Literal["text", "label"]
 DEFAULT_TEXT_COLUMNS: Final = ("text",)
@@ -42,6 +42,8 @@ def choose(
         InputError: the file has not the columns, and none or several that may be meant.
     """
     names = [one for name in wanted for one in label_columns(name, columns)] if kind == "label" else wanted
+    if len(names) > MOST_LEVELS:
+        raise InputError(f"The label column names {len(names)} levels, and {MOST_LEVELS} are the most that are read.")
     missing = next((name for name in names if name not in columns), None)
     if missing is None:
         return tuple(wanted), ()

@@ -43,6 +43,7 @@ def explanation_json(
         "threshold": prediction.threshold,
         "truncated": prediction.truncated,
         "temperature": temperature,
+        **prediction.node_as_json(),
         **explanation.as_json(),
         "evidence": attributions[0].as_json(),
     }

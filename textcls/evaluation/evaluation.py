@@ -159,7 +159,7 @@ def _evaluate_labels(
     names = classifier.labels
     rows_hash = RowsHash()
     probabilities, right = answers(classifier, rows_hash.over(rows))
-    unknown = unknown_labels(right, names, len(right))
+    unknown = unknown_labels(right, names, len(right), tree=tree)
     number = {name: i for i, name in enumerate([*names, *unknown])}
     labels = np.array([number[label] for label in right], np.int64)
     learned = rows_hash.learned_by(classifier.info.training)

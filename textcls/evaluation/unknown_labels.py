@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from textcls.errors import InputError
+from textcls.model.label_paths import LabelPaths
 from textcls.model.labels import plain_name
 
 # Labels that a sentence names.
@@ -12,7 +13,13 @@ _LONGEST: Final = 60
 
 
 def unknown_labels(
-    right: Iterable[str], known: Sequence[str], rows: int, *, knows: str = "the model knows", what: str = "model"
+    right: Iterable[str],
+    known: Sequence[str],
+    rows: int,
+    *,
+    knows: str = "the model knows",
+    what: str = "model",
+    tree: LabelPaths | None = None,
 ) -> tuple[str, ...]:
     """Return which labels of rows the model does not know, in the order of their names.
 
@@ -22,13 +29,14 @@ def unknown_labels(
         rows: how many there are.
         knows: who knows these labels, for the message.
         what: what may be the wrong one then, likewise.
+        tree: of the model's labels, if they are paths.
 
     Raises:
-        InputError: it knows none of them.
+        InputError: it knows none of them, nor a node of their paths.
     """
     given = set(right)
     unknown = tuple(sorted(given - set(known)))
-    if given and len(unknown) == len(given):
+    if given and len(unknown) == len(given) and not (tree is not None and any(map(tree.knows, given))):
         none = "The row has no label" if rows == 1 else f"None of the {rows:,} rows has a label"
         raise InputError(
             f"{none} that {knows}, but {names_of(unknown, known)}, and {knows} {names_of(known)}: is that the column "

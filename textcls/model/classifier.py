@@ -59,6 +59,8 @@ class Classifier:
         if graph.info.columns:
             self._explained += (artifact.COLUMN_CONTRIBUTIONS,)
         self.cost = Cost.of(graph.info, folded=graph.has_rows)
+        # What it was loaded from, unless that is the file at `path`; the session has the same bytes.
+        self._content: bytes | None = None
         self.tree = None if self.info.several else LabelPaths.of(self.labels, self.info.label_column)
 
     @classmethod
@@ -68,26 +70,42 @@ class Classifier:
         Raises:
             ArtifactError: there is no such file, it is damaged or not ours, or it is of a newer format.
         """
+        if not isinstance(path, str | Path):
+            raise InputError(f"A model file is loaded by its path, not by {type(path).__name__}.")
         path = Path(path)
-        return cls.from_bytes(artifact.read_file(path), path)
+        found = cls.from_bytes(artifact.read_file(path), path)
+        found._content = None
+        return found
 
     @classmethod
-    def from_bytes(cls, data: bytes, path: Path) -> "Classifier":
+    def from_bytes(cls, data: bytes, path: str | Path) -> "Classifier":
         """Load the model file whose content is `data`; messages name it `path`.
 
         Raises:
             ArtifactError: it is damaged or not ours, or it is of a newer format.
         """
-        graph = Graph.from_bytes(data, path)
+        graph = Graph.from_bytes(data, Path(path))
         self_test(graph)
-        return cls(graph)
+        found = cls(graph)
+        found._content = data
+        return found
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as the path of the file that it was loaded from, which is loaded anew where it arrives.
 
-        So it can go to other processes, and to other machines that have the file at the same path.
+        So it can go to other processes, and to other machines that have the same file at the same path. What was loaded
+        from bytes is pickled as these.
         """
-        return _arrived, (self.path.absolute(),)
+        if self._content is not None:
+            return Classifier.from_bytes, (self._content, self.path)
+        return _arrived, (self.path.absolute(), self.graph.sha256)
+
+    def __copy__(self) -> "Classifier":
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Classifier":
+        # Nothing of it changes.
+        return self
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -258,15 +276,18 @@ def require_classifier(given: object) -> None:
         )
 
 
-def _arrived(path: Path) -> Classifier:
+def _arrived(path: Path, sha256: str) -> Classifier:
     """Load what was pickled.
 
     Raises:
-        ArtifactError: the file cannot be used, or it is not on this machine.
+        ArtifactError: the file cannot be used, it is not on this machine, or it is another one.
     """
     if not path.exists():
         raise ArtifactError(
             f"There is no model file {path} on {node()}, where the classifier was sent; it is pickled as the path of "
             "its file, so put that there under the same path."
         )
-    return Classifier.load(path)
+    found = Classifier.load(path)
+    if found.graph.sha256 != sha256:
+        raise ArtifactError(f"{path} on {node()} holds another model than the classifier that was sent there.")
+    return found

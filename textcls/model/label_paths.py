@@ -53,13 +53,17 @@ def label_cell(fields: Mapping[str, Any], name: str) -> Any:
     parts = ["" if (value := fields.get(level)) is None else str(value).strip() for level in levels]
     while parts and not parts[-1]:
         parts.pop()
-    for level, part in zip(levels, parts, strict=False):
-        if LEVELS in part:
-            raise InputError(f"the level {level!r} of the label holds {LEVELS!r}, which separates levels")
     if "" in parts:
         gap, last = levels[parts.index("")], levels[len(parts) - 1]
         raise InputError(f"the level {gap!r} of the label is empty, and {last!r} below it is not")
-    return LEVELS.join(parts)
+    path = LEVELS.join(parts)
+    # Of a cell that begins or ends with its sign, too.
+    if parts and path.split(LEVELS) != parts:
+        odd = next((i for i, part in enumerate(parts) if ">" in part), 0)
+        raise InputError(
+            f"the level {levels[odd]!r} of the label, {parts[odd]!r}, holds {LEVELS.strip()!r}, which separates levels"
+        )
+    return path
 
 
 class _Level(NamedTuple):
@@ -99,6 +103,7 @@ class LabelPaths:
         self.depth = max(map(len, self.paths))
         if self.depth > MOST_LEVELS:
             raise ConfigError(f"With {separator!r} a label has {self.depth:,} levels; at most {MOST_LEVELS} are read.")
+        self._roots = {path[0] for path in self.paths}
         self._levels: list[_Level] = []
         for level in range(1, self.depth + 1):
             number: dict[Path, int] = {}
@@ -108,20 +113,13 @@ class LabelPaths:
             self._levels.append(_Level(list(number), np.array(of_label, np.intp), np.array(parents, np.intp)))
 
     @classmethod
-    def of(cls, labels: Sequence[str], column: str, separator: str | None = None) -> "LabelPaths | None":
-        """Return the tree of a model's labels, if they are one.
+    def of(cls, labels: Sequence[str], column: str) -> "LabelPaths | None":
+        """Return the tree of a model's labels, if they came from columns of levels, or most are paths by `LEVELS`.
 
         Args:
             labels: the model's.
             column: where they came from.
-            separator: what separates the parts of a path; None finds out whether they are separated by `LEVELS`: if
-                they come from columns of levels, or most of them hold it and none has an empty part.
-
-        Raises:
-            ConfigError, InputError: as the class says, if there is a separator.
         """
-        if separator is not None:
-            return cls(labels, separator)
         holding = sum(LEVELS in label for label in labels)
         if not holding or (LEVELS not in column and 2 * holding <= len(labels)):
             return None
@@ -129,6 +127,10 @@ class LabelPaths:
             return cls(labels, LEVELS)
         except (ConfigError, InputError):
             return None
+
+    def knows(self, label: str) -> bool:
+        """Whether the tree has a node of the path of a label."""
+        return self.path(label)[0] in self._roots
 
     def path(self, label: str) -> Path:
         """Return the parts of a label."""
@@ -161,7 +163,9 @@ class LabelPaths:
         at_R, going_R = np.zeros(len(found), np.intp), np.ones(len(found), np.bool_)
         for level, (nodes, _, parent_N) in enumerate(self._levels, 1):
             scores_RN = self.probabilities(probabilities_RC, level)
-            scores_RN[parent_N != at_R[:, None]] = -1.0
+            # A label that ends above stands for itself there, and is no child.
+            ended_N = np.array([len(path) < level for path in nodes])
+            scores_RN[(parent_N != at_R[:, None]) | ended_N] = -1.0
             at_R = scores_RN.argmax(1)
             best_R = scores_RN.max(1)
             going_R &= best_R >= threshold - _SAME

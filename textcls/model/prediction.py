@@ -128,8 +128,8 @@ class Prediction:
             node = self.node
             if node is None:
                 found.append("No node of the tree is sure.")
-            elif self.tree.name(node.path) != self.label:
-                found.append(f"Sure is no more than {self.tree.name(node.path)!r}, with {node.score:.1%}.")
+            elif self.decision == "abstain" or self.tree.name(node.path) != self.label:
+                found.append(f"Only {self.tree.name(node.path)!r} is sure, at {node.score:.1%}.")
         if self.truncated:
             found.append("The text is longer than the model reads; the rest was cut.")
         if self.explanation is not None and not self.explanation.spans:
@@ -143,8 +143,8 @@ class Prediction:
         Raises:
             ConfigError: `k` is negative.
         """
-        if k is not None and k < 0:
-            raise ConfigError(f"k must be 0 or more, not {k}.")
+        if k is not None and (type(k) is not int or k < 0):
+            raise ConfigError(f"k must be a whole number from 0, not {k!r}.")
         order = np.argsort(-self.probabilities, kind="stable")[:k]
         return [LabelScore(self.label_names[i], float(self.probabilities[i])) for i in order]
 
@@ -168,12 +168,17 @@ class Prediction:
         }
         if self.thresholds is not None:
             result["assigned"] = list(self.assigned)
-        if self.tree is not None:
-            node = self.node
-            result["node"] = None if node is None else {"path": list(node.path), "score": node.score}
+        result |= self.node_as_json()
         if self.explanation is not None:
             result.update(self.explanation.as_json([names[i] for i in order]))
         return result
+
+    def node_as_json(self) -> dict[str, Any]:
+        """The deepest sure node as plain data; nothing where there is no tree."""
+        if self.tree is None:
+            return {}
+        node = self.node
+        return {"node": None if node is None else {"path": list(node.path), "score": node.score}}
 
     def __repr__(self) -> str:
         explained = "" if self.explanation is None else f", explanation={self.explanation!r}"

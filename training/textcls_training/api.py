@@ -137,7 +137,7 @@ def text_columns_of(texts: Sequence[Text], beside: Sequence[str] = ()) -> tuple[
         raise InputError(f"No row has the column {strange!r}; the first has {and_(list(map(str, first)))}.")
     columns = tuple(name for name in first if name not in beside)
     if not columns or not all(isinstance(name, str) and name for name in columns):
-        raise InputError("Texts: number 0 is a row whose text columns have no names; give each a name.")
+        raise InputError("Texts: number 0 is a row without a text column that has a name.")
     return columns
 
 

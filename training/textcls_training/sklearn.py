@@ -37,6 +37,8 @@ from textcls_training.pipeline import training as pipeline
 # Seeds that are drawn where `random_state` is a generator.
 _DRAWN: Final = 2**31
 _NAME: Final = Path("model.onnx")
+# What makes rows of a table: polars, pyarrow.
+_TABLES: Final = ("to_dicts", "to_pylist")
 _NOT_OF_AN_ESTIMATOR: Final = ("rationale_weight", "rehearsal_rows", "seed")
 # The options of an estimator, and their defaults: those of training, but those on rationales and on states, which `fit`
 # does not take; the columns beside the text; the seed and no class weight under scikit-learn's names.
@@ -141,7 +143,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return bool(self.multilabel_)
 
     def _probabilities(self, X: Any) -> NDArray[np.float32]:
-        answers = self.classifier_.predict(self._read(X))
+        try:
+            answers = self.classifier_.predict(self._read(X))
+        except InputError as error:
+            raise ValueError(str(error)) from error
         found = np.array([answer.probabilities for answer in answers], np.float32)
         columns = self._columns()
         return found.reshape(-1, len(columns))[:, columns]
@@ -305,10 +310,12 @@ def _weights(given: Any, texts: int) -> list[float] | None:
 
 
 def _rows(X: Any) -> list[Mapping[str, Any]]:
+    rows: list[Mapping[str, Any]]
     if getattr(X, "ndim", 1) == 2 and hasattr(X, "to_dict"):
-        found: list[Mapping[str, Any]] = X.to_dict("records")
-        return found
-    rows = list(X)
+        rows = [{str(name): value for name, value in row.items()} for row in X.to_dict("records")]
+    else:
+        how = next((name for name in _TABLES if hasattr(X, name)), None)
+        rows = list(X) if how is None else getattr(X, how)()
     odd = next((i for i, row in enumerate(rows) if not isinstance(row, Mapping)), None)
     if odd is not None:
         kind = type(rows[odd]).__name__

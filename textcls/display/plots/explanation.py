@@ -37,6 +37,11 @@ def plot_explanation(
         MissingExtraError: Matplotlib is not installed.
         ConfigError: there is no such label, both are the same, or `top` is negative.
     """
+    if not isinstance(explanation, Explanation):
+        raise ConfigError(
+            f"An explanation is needed, not {type(explanation).__name__}: that of an answer which was asked for with "
+            "explain=True, as in plot_explanation(answer.explanation)."
+        )
     if top < 0:
         raise ConfigError(f"top must be 0 or more, not {top}.")
     return plot_attribution(explanation, explanation.attribution(label, against), top)

@@ -84,12 +84,12 @@ def one_label_report(
         InputError: the model knows no label of the rows.
     """
     names, right, answers = model.info.labels, found.right, found.answers
-    unknown = unknown_labels(right, names, len(right))
+    tree = LabelPaths.of(names, model.info.label_column)
+    unknown = unknown_labels(right, names, len(right), tree=tree)
     number = {name: i for i, name in enumerate([*names, *unknown])}
     right_N = np.array([number[label] for label in right], np.int64)
     answer_N = np.array([number[answer.label] for answer in answers], np.int64)
     confidence, is_right = found.probabilities.max(1), right_N == answer_N
-    tree = LabelPaths.of(names, model.info.label_column)
     macro_f1, label_f1 = intervals.f1_intervals(right_N, answer_N, len(number))
     return OneLabelModelReport(
         model=model,

@@ -248,7 +248,7 @@ function show() {
   if (result.decision === "abstain") remarks.push(abstention(result));
   const node = result.node?.path.join(" > ");
   if (result.node === null) remarks.push("No node of the tree is sure.");
-  else if (node && node !== result.label) remarks.push(`Sure is no more than “${node}”, with ${percent(result.node.score)}.`);
+  else if (node && (node !== result.label || result.decision === "abstain")) remarks.push(`Only “${node}” is sure, at ${percent(result.node.score)}.`);
   if (result.truncated) remarks.push("The text is longer than the model reads; the rest was cut.");
   if (result.tokens?.length === 0) {
     const what = result.columns?.length ? "the bias and the columns beside the text" : "the bias alone";
