@@ -4,6 +4,8 @@ import atexit
 import io
 import os
 import sys
+from pathlib import Path
+from typing import TextIO
 
 from textcls.cli import main, report_os_error
 
@@ -24,6 +26,8 @@ def run() -> None:
             status = status or report_os_error(error)
         os._exit(status if isinstance(status, int) else int(status is not None))
 
+    # Who starts programs in the background may have closed them.
+    sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()
     atexit.register(leave)
     if isinstance(sys.stdout, io.TextIOWrapper):
         # In a pipe on Windows it is a code page, without half of the signs that a text may have.
@@ -36,6 +40,10 @@ def run() -> None:
     except OSError as error:  # click itself writes what --help and --version say
         status = report_os_error(error)
         sys.exit(status)
+
+
+def _nowhere() -> TextIO:
+    return Path(os.devnull).open("w", encoding="utf-8")
 
 
 if __name__ == "__main__":

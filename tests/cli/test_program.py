@@ -99,3 +99,10 @@ def test_a_command_whose_reader_has_gone_says_nothing_and_ends_as_shells_know_it
         done = subprocess.run([SCRIPT, *given], stdout=ours, stderr=subprocess.PIPE, text=True, check=False)
         assert (done.returncode, done.stderr) == (141, "")
     os.close(ours)
+
+
+def test_who_has_closed_standard_output_gets_the_work_done(model_path: Path, table: Path, tmp_path: Path) -> None:
+    command = f"'{SCRIPT}' predict '{model_path}' '{table}' --output out.csv >&-"
+    done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "out.csv").exists()

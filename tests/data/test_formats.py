@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,12 @@ import openpyxl
 import pyarrow
 import pyarrow.ipc
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.data.tables import CSV, JSONL, LINES, TSV, TWO, Write, copied, feed, parquet, refusal, rows_of
 from textcls import ConfigError
-from textcls.data import writing
+from textcls.data import open_table, writing
 from textcls.data.rows import Row
 
 
@@ -156,4 +159,26 @@ def test_a_sheet_holds_large_numbers_as_text_and_no_character_that_breaks_it(tmp
     with writing.open_writer(path, "xlsx", ["text", "id"], []) as writer:
         writer.write([Row(1, {"text": "a\ufffeb\x0bc", "id": 1234567890123456789})], [{}])
     rows = [[cell.value for cell in row] for row in openpyxl.load_workbook(path).active]
-    assert rows == [["text", "id"], ["abc", "1234567890123456789"]]
+    # As Excel writes signs that XML has not.
+    assert rows == [["text", "id"], ["a_xFFFE_b_x000B_c", "1234567890123456789"]]
+
+
+@given(st.text(st.sampled_from("ab_x0F1D5\x0b\x07\r\n\ufffe"), max_size=30))
+def test_texts_come_back_from_a_sheet_as_they_were(text: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.xlsx"
+        with writing.open_writer(path, "xlsx", ["text"], []) as writer:
+            writer.write([Row(1, {"text": f"a{text}b"})], [{}])
+        with open_table(path) as table:
+            assert [row.fields["text"] for row in table.rows] == [f"a{text}b".replace("\r\n", "\n").replace("\r", "\n")]
+
+
+@pytest.mark.parametrize(
+    ("member", "said"), [("content.xml", "an OpenDocument file"), ("xl/workbook.bin", "a binary Excel file")]
+)
+def test_documents_that_are_no_tables_of_ours_are_named(tmp_path: Path, member: str, said: str) -> None:
+    path = tmp_path / "rows.ods"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in ("mimetype", member):
+            archive.writestr(name, "<x/>")
+    assert f"rows.ods is {said}; save it as .xlsx or .csv." in refusal(path)

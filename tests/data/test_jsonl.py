@@ -1,6 +1,7 @@
 """JSON lines: values keep their types, and a line that is no row is told with its number."""
 
 import json
+from math import inf, nan
 from pathlib import Path
 from typing import Any
 
@@ -70,17 +71,10 @@ def test_an_unpaired_surrogate_is_read_from_json_and_written_back_as_it_was(writ
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     max_leaves=5,
 )
-
-
-def test_what_is_no_number_is_null(tmp_path: Path) -> None:
-    path = tmp_path / "nan.jsonl"
-    with writing.open_writer(path, "jsonl", [], []) as writer:
-        writer.write([Row(1, {"price": float("nan"), "text": "a"})], [{}])
-    assert path.read_text() == '{"price": null, "text": "a"}\n'
 
 
 @given(rows=st.lists(st.dictionaries(st.text(), JSON), min_size=1))
@@ -91,3 +85,21 @@ def test_any_json_comes_back_as_it_was_written(
     with writing.open_writer(path, "jsonl", [], []) as writer:
         writer.write([Row(i, row) for i, row in enumerate(rows)], [{} for _ in rows])
     assert rows_of(path) == rows
+
+
+def test_numbers_that_json_has_not_are_written_as_null(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl"
+    fields = {"a": nan, "b": [1, inf, {"c": -inf}], "d": {"e": nan, "f": 2.5}, "g": (nan,)}
+    with writing.open_writer(path, "jsonl", [*fields], []) as writer:
+        writer.write([Row(1, fields), Row(2, {"a": "\ud800", "b": nan})], [{}, {}])
+    first, second = map(json.loads, path.read_text().splitlines())
+    assert first == {"a": None, "b": [1, None, {"c": None}], "d": {"e": None, "f": 2.5}, "g": [None]}
+    assert second == {"a": "\ud800", "b": None}
+    assert "NaN" not in path.read_text()
+
+
+def test_a_label_that_is_no_number_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"text": "a", "label": "x"}\n{"text": "b", "label": NaN}\n')
+    with pytest.raises(InputError, match="line 2: the label in column 'label' is empty"):
+        read_labelled(path)

@@ -180,6 +180,11 @@ def test_what_cannot_be_compared_is_refused_in_one_sentence(
     odd = answers(tmp_path / "odd.csv", LABELS, "guess")
     empty = answers(tmp_path / "empty.csv", ["billing", "", *LABELS[2:]])
     assert "has 5 answers for 60 rows" in fail(3, "compare", model_path, few, data)
+    succeed("predict", model_path, data, "--output", tmp_path / "answers.csv")
+    head, *lines = (tmp_path / "answers.csv").read_text().splitlines(keepends=True)
+    mixed = tmp_path / "mixed.csv"
+    mixed.write_text("".join([head, *reversed(lines)]))
+    assert "in another order, as its column 'text' tells" in fail(3, "compare", model_path, mixed, data)
     assert "has more answers for 60 rows" in fail(3, "compare", model_path, many, data)
     assert "no column 'predicted_label'" in fail(3, "compare", odd, model_path, data)
     assert "empty.csv, line 3 has no answer in column 'predicted_label'" in fail(3, "compare", empty, model_path, data)

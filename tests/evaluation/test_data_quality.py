@@ -108,6 +108,23 @@ def test_labels_that_differ_by_case_or_space_are_found(tmp_path: Path) -> None:
     assert "alike-labels" not in findings(tmp_path, [*GOOD, ("one", "-"), ("two", "_"), ("three", "c"), ("four", "c+")])
 
 
+def test_labels_that_look_the_same_are_told_by_what_they_are_made_of(tmp_path: Path) -> None:
+    seen = ["B\u00fcro", "Bu\u0308ro", "B\u00fcro\u200b"]
+    found = findings(tmp_path, [*GOOD, *(("a b", label) for label in seen)])
+    message = found["alike-labels"].message
+    assert (
+        "'B\\xfcro' (1) and 'Bu\\u0308ro' (1) and 'B\\xfcro\\u200b' (1) differ only by signs that nobody sees;"
+        in message
+    )
+    assert "as --merge-labels does" in message
+
+
+def test_labels_that_programs_write_where_there_is_none_are_found(tmp_path: Path) -> None:
+    found = findings(tmp_path, [*GOOD, ("one", "#N/A"), ("two", "NaN"), ("three", "none")])
+    assert "'#N/A' (1), 'NaN' (1): what programs write where there is no label" in found["no-label"].message
+    assert found["no-label"].count == 2
+
+
 def test_numbers_as_labels_are_alike_by_their_value_and_not_by_their_sign(tmp_path: Path) -> None:
     found = findings(tmp_path, [*GOOD, ("one", "1"), ("two", "1.0"), ("three", "-1"), ("four", "1234567")])
     assert found["alike-labels"].count == 2

@@ -24,6 +24,9 @@ MOST_BYTES: Final = 1_000_000_000
 # Rows that tell how wide a column is, and how wide it becomes at most, in characters.
 _MEASURED: Final = 100
 _MOST_WIDTH: Final = 60
+# How sheets write signs that XML cannot hold, behind the first "_"; half characters stay as they are.
+_ESCAPED: Final = "x[0-9A-Fa-f]{4}_"
+_READ: Final = re.compile("_x((?![dD][89a-fA-F])[0-9A-Fa-f]{4})_")
 # What openpyxl says of files that are not as they should be.
 _DAMAGE: Final = (
     KeyError, ValueError, TypeError, AttributeError, IndexError, SyntaxError, zipfile.BadZipFile,
@@ -59,7 +62,7 @@ class Cell(str):
     def of(cls, value: object) -> str:
         """Return the text of a value: whole numbers without a point, an empty cell as nothing."""
         if value is None or isinstance(value, str):
-            return value or ""
+            return _READ.sub(lambda sign: chr(int(sign[1], 16)), value) if value and "_x" in value else value or ""
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         found = cls(value)
@@ -213,8 +216,7 @@ class Writer:
         self.book = openpyxl.Workbook(write_only=True)
         self.sheet = self.book.create_sheet("answers")
         self.cell = openpyxl.cell.WriteOnlyCell
-        # XML has no such characters.
-        self.illegal = re.compile(f"{openpyxl.cell.cell.ILLEGAL_CHARACTERS_RE.pattern}|[\ufffe\uffff]")
+        self.written = re.compile(f"{openpyxl.cell.cell.ILLEGAL_CHARACTERS_RE.pattern}|[\ufffe\uffff]|_(?={_ESCAPED})")
         self.rows = 0
 
     def write(self, rows: Sequence[Row], answers: Sequence[Mapping[str, Any]]) -> None:
@@ -256,8 +258,8 @@ class Writer:
             raise InputError(
                 f"{where}: an Excel cell holds at most {LONGEST_CELL:,} characters, and this one has more; write CSV."
             )
-        # Signs that XML cannot hold, which Excel itself leaves out.
-        cell = self.cell(self.sheet, self.illegal.sub("", value))
+        # Signs that XML cannot hold, as Excel itself writes them, and what looks like that.
+        cell = self.cell(self.sheet, self.written.sub(lambda sign: f"_x{ord(sign[0]):04X}_", value))
         cell.data_type = "s"
         return cell
 

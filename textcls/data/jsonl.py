@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from math import isnan
+from math import isfinite
 from typing import IO, Any
 
 from textcls.data import decoding, plain
@@ -87,14 +87,25 @@ class Writer:
 
 
 def _line(row: Row, answer: Mapping[str, Any]) -> bytes:
-    # NaN, by which tables say that there is no number, is no JSON.
-    fields = {
-        name: None if isinstance(value, float) and isnan(value) else value
-        for name, value in {**row.fields, **answer}.items()
-    }
+    fields: Any = {**row.fields, **answer}
     try:
-        return json.dumps(fields, ensure_ascii=False, default=plain.text_of).encode() + b"\n"
+        try:
+            line = json.dumps(fields, ensure_ascii=False, default=plain.text_of, allow_nan=False)
+        except ValueError:
+            # NaN, by which tables say that there is no number, is no JSON.
+            fields = _finite(fields)
+            line = json.dumps(fields, ensure_ascii=False, default=plain.text_of)
+        return line.encode() + b"\n"
     except UnicodeEncodeError:  # an unpaired surrogate, which JSON can only escape
         return json.dumps(fields, default=plain.text_of).encode() + b"\n"
     except UnicodeDecodeError as error:
         raise plain.no_text(row) from error
+
+
+def _finite(value: object) -> object:
+    """Return a value with null where there are numbers that JSON has not."""
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: _finite(one) for name, one in value.items()}
+    return [_finite(one) for one in value] if isinstance(value, list | tuple) else value

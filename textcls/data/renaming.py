@@ -13,6 +13,7 @@ from textcls.data.tables import open_table
 from textcls.data.targets import label_of
 from textcls.errors import ConfigError, InputError
 from textcls.model.label_sets import LabelSet
+from textcls.model.labels import as_seen
 
 Rows = TypeVar("Rows", bound=Labelled | LabelledSets)
 # The columns of a file that maps labels.
@@ -36,7 +37,7 @@ def _most_frequent(counts: Counter[str]) -> dict[str, str]:
 
 
 def _plain(name: str) -> str:
-    return " ".join(name.lower().split())
+    return " ".join(as_seen(name).lower().split())
 
 
 def read_map(path: Readable, separator: str | None = None) -> dict[str, str]:

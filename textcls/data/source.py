@@ -21,6 +21,12 @@ PEEK: Final = 1 << 18
 _ZIP: Final = (b"PK\x03\x04", b"PK\x05\x06")
 # What a zip file holds that is a spreadsheet, and what systems put into zip files beside what was meant.
 WORKBOOK: Final = "xl/workbook.xml"
+_DOCUMENTS: Final = {
+    "content.xml": "an OpenDocument file",
+    "word/document.xml": "a Word document",
+    "ppt/presentation.xml": "a PowerPoint file",
+    "xl/workbook.bin": "a binary Excel file",
+}
 _BESIDE: Final = ("__MACOSX/", ".DS_Store", "Thumbs.db")
 # How many files of a zip file are named.
 _NAMED: Final = 5
@@ -91,6 +97,8 @@ def _unzipped(source: Source) -> Source:
     if WORKBOOK in names:
         file.seek(0)
         return replace(source, stream=_buffered(file), packed=False, workbook=True)
+    if other := next((kind for name, kind in _DOCUMENTS.items() if name in names), None):
+        raise InputError(f"{source.name} is {other}; save it as .xlsx or .csv.")
     meant = [name for name in names if not name.startswith(_BESIDE[0]) and Path(name).name not in _BESIDE]
     if len(meant) != 1:
         some = ", ".join(meant[:_NAMED]) + (", ..." if len(meant) > _NAMED else "")

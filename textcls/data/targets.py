@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from numbers import Real
 from typing import Any, Final, TypeVar
 
 from textcls.data.rows import Bad, Format, Row
@@ -105,8 +106,8 @@ def label_of(row: Row, column: str) -> str | Bad:
         return Bad(row.where, _several_labels(value, column))
     if isinstance(value, bytes):
         return Bad(row.where, f"the label in column {column!r} is bytes; write it as a string")
-    # JSON and Parquet have numbers and truth values for labels, too.
-    label = "" if value is None else str(value).strip()
+    # JSON and Parquet have numbers and truth values for labels, too; NaN is that there is none.
+    label = "" if value is None or (isinstance(value, Real) and value != value) else str(value).strip()
     wrong = label_problem(label)
     if wrong is None:
         return label

@@ -2,6 +2,7 @@
 models differ.
 """
 
+import unicodedata
 from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Final, NamedTuple
@@ -47,7 +48,14 @@ def plain_name(label: str) -> str:
     try:
         return repr(float(label))
     except ValueError:
-        return "".join(label.casefold().translate(_JOINING).split()) or label
+        return "".join(as_seen(label).casefold().translate(_JOINING).split()) or label
+
+
+def as_seen(label: str) -> str:
+    """Return what a person sees of a label: composed, as macOS does not write it, and without signs of no width."""
+    if label.isascii():
+        return label
+    return unicodedata.normalize("NFC", "".join(sign for sign in label if unicodedata.category(sign) != "Cf"))
 
 
 def labels_problem(labels: Sequence[str]) -> str | None:

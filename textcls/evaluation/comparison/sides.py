@@ -113,7 +113,7 @@ class FileSide:
 
         Raises:
             InputError: there is no column of answers, or one of several labels where rows have one; a row has none, or
-                they are not as many as the texts.
+                they are not as many as the texts, or they come with the same texts in another order.
         """
         from textcls.data import open_table  # Late, as is the client below: most who import textcls need neither.
 
@@ -129,7 +129,8 @@ class FileSide:
                     f"{self.path} has answers of several labels a row, in the column {PREDICTED_LABELS!r}; say by "
                     "--label-separator that rows may have several."
                 )
-            cells = [(row.fields.get(column), row.where) for row in islice(table.rows, len(texts) + 1)]
+            rows = list(islice(table.rows, len(texts) + 1))
+        cells = [(row.fields.get(column), row.where) for row in rows]
         separator = self._separator
         if separator is not None and column == PREDICTED_LABELS:
             separator = _written_with(separator, (value for value, _ in cells))
@@ -139,7 +140,22 @@ class FileSide:
             raise InputError(
                 f"{self.path} has {more} answers for {len(texts):,} rows; it needs one per row, in the same order."
             )
+        for name in columns:
+            if name != column and _in_another_order(texts, [row.fields.get(name) for row in rows]):
+                raise InputError(
+                    f"{self.path} has the rows of the data in another order, as its column {name!r} tells; it needs "
+                    "one answer per row, in the same order."
+                )
         return SideAnswers(found)
+
+
+def _in_another_order(texts: Sequence[Text], values: Sequence[object]) -> bool:
+    """Say whether a column holds the texts of the data, most of them, but hardly in their order."""
+    wanted = [text if isinstance(text, str) else next(iter(text.values()), "") for text in texts]
+    in_place = sum(one == other for one, other in zip(wanted, values, strict=True))
+    known = {value for value in wanted if isinstance(value, str)}
+    there = sum(isinstance(value, str) and value in known for value in values)
+    return 2 * there > len(wanted) and 2 * in_place < there
 
 
 def _written_with(separator: str, cells: Iterable[Any]) -> str:

@@ -12,8 +12,8 @@ from textcls.evaluation.data_quality import duplicates
 from textcls.evaluation.data_quality.duplicates import Int64
 from textcls.evaluation.data_quality.finding import Finding, first_of, places, plural
 from textcls.evaluation.data_quality.joint_labels import JSON, joint_labels
-from textcls.evaluation.data_quality.survey import Survey
-from textcls.model.labels import plain_name
+from textcls.evaluation.data_quality.survey import NOTHING, Survey
+from textcls.model.labels import as_seen, plain_name
 
 # Labels with fewer rows are hardly learned, and hardly measured.
 ENOUGH: Final = 5
@@ -21,6 +21,8 @@ ENOUGH: Final = 5
 UNBALANCED: Final = 99
 # How many of the labels that come together are named.
 NAMED_TOGETHER: Final = 3
+# What programs write where there is no label; "none" and "null" may be one.
+NO_LABEL: Final = (NOTHING - {"none", "null"}) | {"#null!", "#div/0!", "#value!", "#ref!", "#name?", "#num!"}
 
 
 def several_in_a_cell(survey: Survey) -> Iterator[Finding]:
@@ -79,14 +81,22 @@ def alike(survey: Survey) -> Iterator[Finding]:
         found[plain_name(name)].append(name)
     for names in found.values():
         if len(names) > 1:
-            shown = " and ".join(f"{name!r} ({survey.labels[name]:,})" for name in names)
+            same = len({*map(as_seen, names)}) == 1
+            by = "signs that nobody sees" if same else "case, space, _, -, leading zeros or .0"
+            shown = " and ".join(f"{(ascii if same else repr)(name)} ({survey.labels[name]:,})" for name in names)
             # Not what _ and - tell apart, which may be two things.
             how = ", as --merge-labels does" if len(spelt_alike(names)) == len(names) - 1 else ""
-            message = (
-                f"The labels {shown} differ only by case, space, _, -, leading zeros or .0; write them the same "
-                f"way if they mean the same{how}."
-            )
+            message = f"The labels {shown} differ only by {by}; write them the same way if they mean the same{how}."
             yield Finding("alike-labels", message, len(names), places(survey, _first_rows(survey, names)))
+
+
+def placeholders(survey: Survey) -> Iterator[Finding]:
+    """Find labels that programs write where there is none."""
+    names = [name for name in survey.labels if name.lower() in NO_LABEL]
+    if names:
+        shown = first_of([f"{name!r} ({survey.labels[name]:,})" for name in names])
+        message = f"{shown}: what programs write where there is no label; fill in or remove these rows."
+        yield Finding("no-label", message, len(names), places(survey, _first_rows(survey, names)))
 
 
 def rare(survey: Survey) -> Iterator[Finding]:

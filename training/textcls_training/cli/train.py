@@ -158,8 +158,8 @@ _GROUPS: Final = (
     type=click.IntRange(0, MOST_MODELS),
     default=0,
     metavar="N",
-    help="Also train N models on the rows weighted at random, into a folder beside the model, OUTPUT.resamples, for "
-    "textcls explain --stability; each takes as long as the model itself.",
+    help="Also train N models on the rows weighted at random, into a folder beside the model, of its name and "
+    ".resamples, for textcls explain --stability; each takes as long as the model itself.",
 )
 @train_options()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
@@ -204,6 +204,8 @@ def train(
             "--merge-labels looks at the labels of DATA alone, and --from brings more; name them in a --label-map."
         )
     output = output or _default_output(data[0])
+    if output == STANDARD:
+        raise ConfigError("A model is a file: name one with --output, and not standard output.")
     others = [*([valid] if valid else []), *([label_map] if label_map else []), *unlabelled]
     once([*data, *others])
     check_output_path(output)  # what lies beside it is named after it
