@@ -168,8 +168,14 @@ def test_inspect_compares_groups_with_texts_to_compare_and_one_thing_at_a_time(
     empty = tmp_path / "empty.csv"
     empty.write_text("text,label\n")
     of = ("inspect", model_path, "--evidence", sample_path)
-    assert "The second group has no texts" in fail(3, *of, "--against", empty)
+    assert "empty.csv has no rows." in fail(3, *of, "--against", empty)
     assert "--against needs --evidence" in fail(2, "inspect", model_path, "--against", empty)
     assert "--against and --exchange are told one at a time" in fail(2, *of, "--against", empty, "--exchange", empty)
     assert "only once" in fail(2, "inspect", model_path, "--evidence", "-", "--against", "-")
     assert "is also the input" in fail(3, *of, "--against", empty, "--html", empty)
+
+
+def test_evidence_of_no_rows_is_refused(model_path: Path, tmp_path: Path) -> None:
+    for head in (["text"], ["text", "label"]):
+        empty = write_rows(tmp_path / "empty.csv", [head])
+        assert "empty.csv has no rows." in fail(3, "inspect", model_path, "--evidence", empty)

@@ -13,7 +13,6 @@ from textcls._util.atomic_write import check_not_an_input, check_output_path
 from textcls.cli.options import PATH, escape_formulas_option, model_argument, reading_options, text_column_option
 from textcls.cli.reading import Reading
 from textcls.cli.showing import show_found
-from textcls.data import no_rows
 from textcls.data.columns import DEFAULT_LABEL_COLUMN
 from textcls.data.rows import Row
 from textcls.data.writing import NewTable, Writer
@@ -109,8 +108,6 @@ def clusters(
         answers = answered(classifier, ((text, label if isinstance(label, str) else None) for text, label in rows))
         with _assigned(table, answers, new_names, threshold or 0.0) as seen:
             found = survey_clusters(classifier, seen, map_method=method, examples=examples)
-            if not found.texts:
-                raise no_rows([data], reading.bad)
     reading.say_skipped()
     _show(model, found, output, as_json)
     if assign is not None and not as_json:
@@ -156,14 +153,14 @@ def _assigned(
 def _written(
     writer: Writer, answers: Iterable[AnsweredText], names: Mapping[str, str | None], threshold: float
 ) -> Iterator[AnsweredText]:
-    number, written = -1, False
+    written = False
     for number, answer in enumerate(answers):
         label = names.get(answer.prediction.label, answer.prediction.label)
         if label is not None and answer.prediction.score >= threshold:
             writer.write([Row(number, {"text": answer.text})], [{"label": label}])
             written = True
         yield answer
-    if number >= 0 and not written:
+    if not written:
         raise InputError("No text has a cluster to be assigned, by --threshold and --names; nothing was written.")
 
 

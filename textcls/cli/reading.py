@@ -36,7 +36,6 @@ from textcls.evaluation.label_set_evaluation import present
 from textcls.model.artifact import LABELS_WRITTEN, ModelInfo
 
 T = TypeVar("T")
-T_co = TypeVar("T_co", bound=Target, covariant=True)
 ANY_TARGETS: Final = TargetOptions()
 # What to do of rows that have one label where a model gives several: where a command has these options, and where not.
 _OPTIONS_OF_LABELS: Final = (
@@ -142,9 +141,7 @@ class Reading:
             with self._counted(self._at_least_one(table.rows, paths)) as rows:
                 yield (_label_set(row, advice) for row in rows)
 
-    def _at_least_one(
-        self, rows: Iterator[LabelledRow[T_co]], paths: Sequence[Readable]
-    ) -> Iterator[LabelledRow[T_co]]:
+    def _at_least_one(self, rows: Iterator[T], paths: Sequence[Readable]) -> Iterator[T]:
         first = next(rows, None)
         if first is None:
             raise no_rows(paths, self.bad)
@@ -196,7 +193,7 @@ class Reading:
         otherwise any may, as in the training, and an empty cell is a label that nobody knows.
 
         Raises:
-            InputError: the file cannot be read, or lacks a column.
+            InputError: the file cannot be read, or lacks a column; or, once all is read, there were no rows.
         """
         if label_column is not None and training.several:
             wanted = (text_columns, label_column, ANY_TARGETS, training)
@@ -208,18 +205,19 @@ class Reading:
                 [path], text_columns, label_column, usual=Usual.of(training), options=self.options, bad=self.bad
             ) as labelled:
                 self.say(labelled.notes)
-                with self._counted((row.text, row.label) for row in labelled.rows) as found:
-                    yield found
+                with self._counted(self._at_least_one(labelled.rows, [path])) as rows_of_one:
+                    yield ((row.text, row.label) for row in rows_of_one)
             return
         with self._texts_of_table(path, text_columns, training) as (table, columns, texts):
             if training.several:
                 how = (training.label_column, written_labels(training), lambda note: self.say([note]))
                 sets = label_sets_if_known(table, texts, columns, *how)
                 known = ((text, None if labels is None else present(labels)) for text, labels in sets)
-                with self._counted(known) as found_sets:
+                with self._counted(self._at_least_one(known, [path])) as found_sets:
                     yield found_sets
             else:
-                with self._counted((text, _label(row, training.label_column)) for text, row in texts) as found:
+                labels = ((text, _label(row, training.label_column)) for text, row in texts)
+                with self._counted(self._at_least_one(labels, [path])) as found:
                     yield found
 
     def say(self, notes: Sequence[str]) -> None:
