@@ -212,15 +212,18 @@ def measure(data: Path, name: str, model: str, seeds: Sequence[int], folds: int)
 @click.argument("data", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option("--seeds", default="1,2,3", show_default=True, help="Of the draws and of the trainings.")
 @click.option("--folds", default=0, help="Answer each of so many folds of the training rows; 0 answers the test files.")
+@click.option(
+    "--case", "cases", multiple=True, type=click.Choice([*CASES]), help="Measure this one alone; may be repeated."
+)
 @click.option("--output", type=click.Path(path_type=Path), default=Path(__file__).with_suffix(""))
 @RESTART
-def main(data: Path, seeds: str, folds: int, output: Path, restart: bool) -> None:
+def main(data: Path, seeds: str, folds: int, cases: tuple[str, ...], output: Path, restart: bool) -> None:
     """Measure textcls with and without columns, and its peers, on the sets in DATA."""
     saved = output.with_name(output.name + ".json")
     drawn_by = [int(seed) for seed in seeds.split(",")]
     state = resume(saved, about() | {"seeds": seeds, "folds": folds}, restart)
     state.run(
-        [Cell(name, model) for name in CASES for model in MODELS],
+        [Cell(name, model) for name in cases or CASES for model in MODELS],
         lambda cell: measure(data, cell.set, cell.model, drawn_by, folds),
         saved,
     )
