@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.service.processes import PATIENCE
+from tests.service.server import awaited
 from textcls import Classifier
 from textcls.errors import ArtifactError
 
@@ -138,7 +139,7 @@ def test_an_endless_head_is_sent_until_the_server_refuses_it(module: Any) -> Non
             await ended.wait()
         return seen
 
-    seen = asyncio.run(attacked())
+    seen = awaited(attacked())
     assert seen.said["answer"] == "431"
     assert seen.broken == []
 

@@ -1,10 +1,12 @@
 """A real server over a real socket, in a thread of the tests."""
 
+import asyncio
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 import pytest
@@ -25,12 +27,19 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from fastapi.testclient import TestClient as TestClient
 
+T = TypeVar("T")
 NAMED = Keys([f"desk:{KEYS[0]}", f"shop: {KEYS[1]}"])
 
 
 def service(classifier: Classifier, settings: Settings | None = None, **given: Any) -> Service:
     """A service of one model, which is called tickets."""
     return Service(registry.generation(1, [registry.serve(classifier, "tickets")]), settings or Settings(), **given)
+
+
+def awaited(coroutine: Coroutine[Any, Any, T]) -> T:
+    """What comes of it, in a thread of its own: a browser of other tests leaves its event loop running in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, coroutine).result()
 
 
 def local(app: FastAPI) -> TestClient:

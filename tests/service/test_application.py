@@ -25,7 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tests.service.clients import JSON, KEYS, LONG
 from tests.service.processes import free_port, until
-from tests.service.server import SlowClassifier, TestClient, local, service
+from tests.service.server import SlowClassifier, TestClient, awaited, local, service
 from textcls import Classifier
 from textcls.errors import ArtifactError, ConfigError, SurroundingsError
 from textcls.server import Settings, create_app
@@ -394,7 +394,7 @@ def test_who_hangs_up_before_middleware_has_read_the_body_is_no_error_of_the_ser
 
     with local(app) as client:
         scope = {"type": "http", "method": "POST", "path": "/v1/classify", "headers": [(b"host", b"localhost")]}
-        asyncio.run(app({**scope, "query_string": b"", "scheme": "http", "server": ("localhost", 80)}, gone, send))
+        awaited(app({**scope, "query_string": b"", "scheme": "http", "server": ("localhost", 80)}, gone, send))
         assert 'status="499"} 1' in client.get("/metrics").text
 
 

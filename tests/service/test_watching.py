@@ -1,6 +1,5 @@
 """Models and keys that are exchanged in every pod: real servers over one volume, as a kubelet writes it."""
 
-import asyncio
 import os
 import shutil
 import signal
@@ -13,7 +12,7 @@ import pytest
 
 from tests.service.clients import KEYS, Load, bearer, client_of, clients_of, numbers, post
 from tests.service.processes import PATIENCE, command, until, workers
-from tests.service.server import serving
+from tests.service.server import awaited, serving
 from textcls import Classifier
 from textcls.server.models import file_stamps, registry, watching
 from textcls.server.models.store import GenerationStore
@@ -238,5 +237,5 @@ def test_files_are_read_once_they_no_longer_change(tmp_path: Path, looks: list[i
         served = seen[-1]
 
     with pytest.raises(EOFError, match="no more looks"):
-        asyncio.run(watching.follow(GenerationStore(), 0.001, reload))  # type: ignore[arg-type]
+        awaited(watching.follow(GenerationStore(), 0.001, reload))  # type: ignore[arg-type]
     assert asked == asked_at
