@@ -226,8 +226,8 @@ LAYERS_OF_TEXTCLS = (
 )
 LAYERS_OF_THE_MODEL = (
     ("__init__", "_unicode", "contrast", "prototypes", "units", "excerpts"),
-    ("label_paths", "labels", "sequences", "tokenizer"),
-    ("cell_values",),
+    ("labels", "sequences", "tokenizer"),
+    ("cell_values", "label_paths"),
     ("columns",),
     ("explanation", "features", "label_sets", "text_columns"),
     ("artifact", "prediction", "rows_hash", "sub_token_attribution"),

@@ -48,6 +48,14 @@ def test_the_levels_down_to_the_last_one_filled_in_make_the_path(cells: list[str
         assert label_cell(fields, " > ".join(fields)) == " > ".join(parts[: len(filled)])
 
 
+def test_a_level_without_a_value_ends_the_path_and_one_that_is_a_list_is_told() -> None:
+    for nothing in (None, float("nan"), " "):
+        assert label_cell({"a": "x", "b": nothing}, "a > b") == "x"
+    assert label_cell({"a": 1, "b": True}, "a > b") == "1 > True"
+    with pytest.raises(InputError, match="the level 'b' of the label is of type list, and should be a string"):
+        label_cell({"a": "x", "b": ["y"]}, "a > b")
+
+
 def test_a_column_of_that_name_is_read_as_it_is() -> None:
     assert label_cell({"a > b": "x", "a": "y", "b": "z"}, "a > b") == "x"
 

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from numbers import Real
 from typing import Any, Final, TypeVar
 
 from textcls.data.rows import Bad, Format, Row
@@ -17,7 +16,7 @@ from textcls.errors import ConfigError, InputError
 from textcls.model import label_sets
 from textcls.model.label_paths import label_cell, label_columns
 from textcls.model.label_sets import LabelSet, Parse
-from textcls.model.labels import MOST_SEVERAL, label_problem
+from textcls.model.labels import MOST_SEVERAL, label_problem, written
 
 Target = str | LabelSet
 T = TypeVar("T", str, LabelSet)
@@ -106,8 +105,7 @@ def label_of(row: Row, column: str) -> str | Bad:
         return Bad(row.where, _several_labels(value, column))
     if isinstance(value, bytes):
         return Bad(row.where, f"the label in column {column!r} is bytes; write it as a string")
-    # JSON and Parquet have numbers and truth values for labels, too; NaN is that there is none.
-    label = "" if value is None or (isinstance(value, Real) and value != value) else str(value).strip()
+    label = written(value)
     wrong = label_problem(label)
     if wrong is None:
         return label

@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls.errors import ConfigError, InputError
+from textcls.model.labels import written
 
 Floats = NDArray[np.floating[Any]]
 Path = tuple[str, ...]
 # Between the columns of the levels, and between the parts of the paths that they make.
-LEVELS: Final = " > "
+BETWEEN_LEVELS: Final = " > "
 # A deeper tree is a mistake in the separator.
 MOST_LEVELS: Final = 50
 # The least probability of a node that is sure, where no threshold is given.
@@ -38,30 +39,38 @@ class Node(NamedTuple):
 
 def label_columns(name: str, columns: Container[str]) -> tuple[str, ...]:
     """Return which of a table's `columns` hold its labels: the one of this name, or the levels of a tree it names."""
-    return (name,) if name in columns else tuple(name.split(LEVELS))
+    return (name,) if name in columns else tuple(name.split(BETWEEN_LEVELS))
 
 
 def label_cell(fields: Mapping[str, Any], name: str) -> Any:
     """Return what a label column of a row holds, None if nothing; of levels the path down to the last one filled in.
 
     Raises:
-        InputError: a level is empty, and one below it is not, or one holds what separates them; a clause says so.
+        InputError: a level is empty, and one below it is not, or one holds what separates them, or is a list or the
+            like; a clause says so.
     """
     levels = label_columns(name, fields)
     if len(levels) == 1:
         return fields.get(name)
-    parts = ["" if (value := fields.get(level)) is None else str(value).strip() for level in levels]
+    cells = {level: fields.get(level) for level in levels}
+    for level, value in cells.items():
+        if isinstance(value, list | dict | bytes):
+            raise InputError(
+                f"the level {level!r} of the label is of type {type(value).__name__}, and should be a string"
+            )
+    parts = [written(value) for value in cells.values()]
     while parts and not parts[-1]:
         parts.pop()
     if "" in parts:
         gap, last = levels[parts.index("")], levels[len(parts) - 1]
         raise InputError(f"the level {gap!r} of the label is empty, and {last!r} below it is not")
-    path = LEVELS.join(parts)
+    path = BETWEEN_LEVELS.join(parts)
     # Of a cell that begins or ends with its sign, too.
-    if parts and path.split(LEVELS) != parts:
+    if parts and path.split(BETWEEN_LEVELS) != parts:
         odd = next((i for i, part in enumerate(parts) if ">" in part), 0)
+        sign = BETWEEN_LEVELS.strip()
         raise InputError(
-            f"the level {levels[odd]!r} of the label, {parts[odd]!r}, holds {LEVELS.strip()!r}, which separates levels"
+            f"the level {levels[odd]!r} of the label, {parts[odd]!r}, holds {sign!r}, which separates levels"
         )
     return path
 
@@ -114,17 +123,17 @@ class LabelPaths:
 
     @classmethod
     def of(cls, labels: Sequence[str], column: str) -> "LabelPaths | None":
-        """Return the tree of a model's labels, if they came from columns of levels, or most are paths by `LEVELS`.
+        """Return the tree of a model's labels, if they came from columns of levels, or most are such paths.
 
         Args:
             labels: the model's.
             column: where they came from.
         """
-        holding = sum(LEVELS in label for label in labels)
-        if not holding or (LEVELS not in column and 2 * holding <= len(labels)):
+        holding = sum(BETWEEN_LEVELS in label for label in labels)
+        if not holding or (BETWEEN_LEVELS not in column and 2 * holding <= len(labels)):
             return None
         try:
-            return cls(labels, LEVELS)
+            return cls(labels, BETWEEN_LEVELS)
         except (ConfigError, InputError):
             return None
 

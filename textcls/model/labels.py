@@ -5,6 +5,7 @@ models differ.
 import unicodedata
 from collections.abc import Sequence
 from difflib import get_close_matches
+from numbers import Real
 from typing import Final, NamedTuple
 
 from textcls.errors import ConfigError
@@ -41,6 +42,11 @@ def label_problem(label: str) -> str | None:
     if surrogate := unpaired_surrogate(label):
         return f"holds {ascii(surrogate)[1:-1]}, half a character that has no UTF-8 form"
     return None
+
+
+def written(value: object) -> str:
+    """Return the label that a cell holds, which may be a number or a truth value; empty for None and NaN."""
+    return "" if value is None or (isinstance(value, Real) and value != value) else str(value).strip()
 
 
 def plain_name(label: str) -> str:

@@ -7,7 +7,7 @@ from textcls.display.html import charts
 from textcls.display.html.charts import Axes, Point
 from textcls.display.html.fragments import bar, isolated, name, shown
 from textcls.display.html.global_explanation import example
-from textcls.display.html.report_parts import CHARACTERS, Parts, folded, reliability, table
+from textcls.display.html.report_parts import CHARACTERS, Parts, folded, plain_table, reliability, table
 from textcls.display.report_lines import (
     CONFUSIONS,
     LABEL_AIMS,
@@ -106,12 +106,9 @@ def _mark(what: str, point: LabelPoint) -> Point | None:
 
 
 def _aims(found: LabelAims) -> str:
-    rows = [
-        f'<tr><th scope="row">{shown(what)}</th>' + "".join(f"<td>{shown(cell)}</td>" for cell in cells) + "</tr>"
-        for what, *cells in label_aims(found)
-    ]
-    heads = [(head, "number" if i else "") for i, head in enumerate(LABEL_AIMS)]
-    return table(heads, rows) + "".join(f'<p class="note">{shown(note)}</p>' for note in aims_notes(found))
+    return plain_table(LABEL_AIMS, label_aims(found)) + "".join(
+        f'<p class="note">{shown(note)}</p>' for note in aims_notes(found)
+    )
 
 
 # Errors

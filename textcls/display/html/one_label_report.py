@@ -8,7 +8,7 @@ from textcls.display.html import charts
 from textcls.display.html.charts import Axes, Point
 from textcls.display.html.fragments import bar, isolated, name
 from textcls.display.html.global_explanation import example
-from textcls.display.html.report_parts import CHARACTERS, Parts, folded, reliability, table
+from textcls.display.html.report_parts import CHARACTERS, Parts, folded, plain_table, reliability, table
 from textcls.display.report_lines import (
     AIMS,
     CONFUSIONS,
@@ -67,13 +67,8 @@ def _labels(found: OneLabelModelReport) -> str:
 def _levels(found: OneLabelModelReport) -> str:
     if found.paths is None:
         return ""
-    rows = [
-        f'<tr><th scope="row">{escape(level)}</th>' + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
-        for level, *cells in levels(found.paths)
-    ]
     notes = "<br>".join(map(escape, levels_notes(found.paths)))
-    heads = [(head, "number" if i else "") for i, head in enumerate(LEVELS)]
-    return f'<h3>Levels</h3>{table(heads, rows)}<p class="note">{notes}</p>'
+    return f'<h3>Levels</h3>{plain_table(LEVELS, levels(found.paths))}<p class="note">{notes}</p>'
 
 
 def _confusions(found: OneLabelModelReport) -> str:
@@ -136,12 +131,8 @@ def _costs(found: Abstention) -> str:
 
 
 def _targets(found: Abstention) -> str:
-    rows = [
-        f'<tr><th scope="row">{escape(what)}</th>' + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
-        for what, *cells in aims(found)
-    ]
     note = "Thresholds were chosen on these rows: check one on others before you rely on it."
-    return table([(head, "number" if i else "") for i, head in enumerate(AIMS)], rows) + f'<p class="note">{note}</p>'
+    return f'{plain_table(AIMS, aims(found))}<p class="note">{note}</p>'
 
 
 # Errors

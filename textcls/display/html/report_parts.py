@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from textcls.display.html import charts
 from textcls.display.html.charts import Axes, Point
+from textcls.display.html.fragments import shown
 from textcls.display.text import percent, plural
 from textcls.evaluation.metrics import ReliabilityBin
 
@@ -53,13 +54,22 @@ def table(heads: Sequence[tuple[str, str]], rows: Iterable[str], kind: str = "fi
     return f'<div class="wide"><table class="{kind}"><tr>{head}</tr>{"".join(rows)}</table></div>'
 
 
+def plain_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table of words and numbers as they are told, the first of a row being its head."""
+    lines = (
+        f'<tr><th scope="row">{shown(what)}</th>' + "".join(f"<td>{shown(cell)}</td>" for cell in cells) + "</tr>"
+        for what, *cells in rows
+    )
+    return table([(head, "number" if i else "") for i, head in enumerate(heads)], lines)
+
+
 def boxes(figures: Iterable[tuple[str, str, str]]) -> str:
     """Return figures side by side: each, what it is, and more of it."""
-    shown = "".join(
+    divisions = "".join(
         f"<div><b>{escape(value)}</b>{escape(what)}<br><small>{escape(more)}</small></div>"
         for value, what, more in figures
     )
-    return f'<div class="figures">{shown}</div>'
+    return f'<div class="figures">{divisions}</div>'
 
 
 def folded(heads: Sequence[tuple[str, str]], rows: Sequence[str], absent: int) -> str:

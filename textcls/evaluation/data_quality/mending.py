@@ -15,7 +15,7 @@ from textcls.data.rows import Row
 from textcls.data.targets import JSON, Target
 from textcls.evaluation.data_quality.finding import first_of, plural
 from textcls.evaluation.data_quality.survey import MARKUP
-from textcls.model.label_paths import LEVELS, label_cell, label_columns
+from textcls.model.label_paths import BETWEEN_LEVELS, label_cell, label_columns
 from textcls.model.tokenizer import tokenize
 
 # Labels that differ by case and spaces; tags and entities of HTML; rows without a text; rows with the same text and
@@ -101,7 +101,7 @@ def mend(
                 mended.renamed |= {before: cell} if isinstance(target, str) else of_set
                 mended.counts["labels"] += 1
                 levels = label_columns(label_column, fields)
-                fields |= zip(levels, cell.split(LEVELS) if len(levels) > 1 else [cell], strict=False)
+                fields |= zip(levels, cell.split(BETWEEN_LEVELS) if len(levels) > 1 else [cell], strict=False)
         if "html" in kinds:
             fields |= {name: _without_html(fields[name]) for name in text_columns if isinstance(fields[name], str)}
             mended.counts["html"] += any(fields[name] != row.fields[name] for name in text_columns)
