@@ -32,6 +32,7 @@ LISTED: Final = 0.5
 # its own: from so much on they are wrong at random in part, and from so much on altogether.
 _OWN_TAKEN, _OWN_AT_RANDOM = 0.5, 8.0
 _TAKEN, _AT_RANDOM = 0.15, 0.4
+# At least so many of the least probable rows tell it, too.
 _SURE_ROWS: Final = 10
 # A probability below which differences mean nothing.
 _LEAST: Final = 1e-4
