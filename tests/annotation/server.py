@@ -1,4 +1,7 @@
-"""A server that speaks chat completions as OpenAI's API has them, and answers by words; or badly, as it is told."""
+"""A server that speaks chat completions as OpenAI's API has them, and answers by words; or badly, as it is told.
+
+It has two models: `small`, and `contrary`, which answers texts of billing with the second label.
+"""
 
 import json
 import math
@@ -21,20 +24,26 @@ _USAGES: dict[str, tuple[Any, Any, Any]] = {
 class Server(ThreadingHTTPServer):
     """Answers with the first label whose name stands in the text, else the first.
 
+    Of several answers at once every fifth has the second label.
+
     Attributes:
         asked: how often each text was asked about.
+        requests: how many there were.
         keys: that were presented.
         at_once: most requests that were under way at the same time.
     """
 
     daemon_threads = True
 
-    def __init__(self, *, bad: str = "", fails: int = 0, seconds: float = 0.0, logprobs: bool = True) -> None:
+    def __init__(
+        self, *, bad: str = "", fails: int = 0, seconds: float = 0.0, logprobs: bool = True, samples: bool = True
+    ) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.bad, self.fails, self.seconds, self.logprobs = bad, fails, seconds, logprobs
+        self.bad, self.fails, self.seconds, self.logprobs, self.samples = bad, fails, seconds, logprobs, samples
         # A text that is refused, and one at which the server breaks.
         self.refuses = self.breaks = ""
         self.asked: Counter[str] = Counter()
+        self.requests = 0
         self.keys: set[str] = set()
         self.under_way = self.at_once = 0
         self.guard = threading.Lock()
@@ -56,6 +65,7 @@ class _Handler(BaseHTTPRequestHandler):
         server = self.server
         with server.guard:
             server.under_way += 1
+            server.requests += 1
             server.at_once = max(server.at_once, server.under_way)
             server.keys.add(self.headers["authorization"])
             fails, server.fails = server.fails > 0, server.fails - 1
@@ -64,9 +74,9 @@ class _Handler(BaseHTTPRequestHandler):
             server.under_way -= 1
         if fails:
             self._send(429, b"{}", {"retry-after": "0.01"})
-        elif not server.logprobs and asked.get("logprobs"):
-            self._send(400, b'{"error": {"message": "logprobs are not supported"}}')
-        elif asked["model"] != "small":
+        elif (not server.logprobs and asked.get("logprobs")) or (not server.samples and "n" in asked):
+            self._send(400, b'{"error": {"message": "that is not supported"}}')
+        elif asked["model"] not in ("small", "contrary"):
             self._send(404, b"{}")
         else:
             text = asked["messages"][-1]["content"]
@@ -75,7 +85,8 @@ class _Handler(BaseHTTPRequestHandler):
                 return
             with server.guard:
                 server.asked[text] += 1
-            self._send(200, self._bad(text) or json.dumps(_completion(text, asked, server.bad)).encode())
+                first = server.asked[text] - 1 if asked.get("temperature") else 0
+            self._send(200, self._bad(text) or json.dumps(_completion(text, asked, server.bad, first)).encode())
 
     def _bad(self, text: str) -> bytes:
         kinds = {
@@ -98,31 +109,62 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-def _completion(text: str, asked: dict[str, Any], bad: str) -> dict[str, Any]:
-    labels = asked["response_format"]["json_schema"]["schema"]["properties"]["label"]["enum"]
+def _completion(text: str, asked: dict[str, Any], bad: str, first: int) -> dict[str, Any]:
+    count = asked.get("n", 1)
+    choices = [_choice(text, asked, number) for number in range(first, first + count)]
+    if bad == "thinking":
+        choices = [each | {"finish_reason": "length"} for each in choices]
+    words = sum(len(message["content"].split()) for message in asked["messages"])
+    written = 6 * count
+    usage: dict[str, Any] = {"prompt_tokens": words, "completion_tokens": written, "total_tokens": words + written}
+    if bad in _USAGES:
+        usage = dict(zip(usage, _USAGES[bad], strict=True))
+    return {"id": "1", "object": "chat.completion", "created": 1, "model": "small", "choices": choices, "usage": usage}
+
+
+def _choice(text: str, asked: dict[str, Any], number: int) -> dict[str, Any]:
+    """Return an answer, the `number`th to its text."""
+    properties = asked["response_format"]["json_schema"]["schema"]["properties"]
+    content = _of_one(text, asked, number, properties) if "label" in properties else _of_several(text, properties)
+    said = {"role": "assistant", "content": "".join(one["token"] for one in content), "refusal": None}
+    choice: dict[str, Any] = {"index": number, "finish_reason": "stop", "message": said, "logprobs": None}
+    if asked.get("logprobs"):
+        choice["logprobs"] = {"content": content, "refusal": None}
+    return choice
+
+
+def _tokens(*texts: str) -> list[dict[str, Any]]:
+    return [{"token": text, "logprob": 0.0, "bytes": None, "top_logprobs": []} for text in texts]
+
+
+def _alternatives(*shares: tuple[str, float]) -> list[dict[str, Any]]:
+    return [{"token": text, "logprob": math.log(share), "bytes": None} for text, share in shares]
+
+
+def _of_several(text: str, properties: dict[str, Any]) -> list[dict[str, Any]]:
+    """Say of each label whether its name stands in the text, each time sure to nine tenths."""
+    content = _tokens("{")
+    for number, name in enumerate(properties):
+        truths = ("true", "false") if name in text else ("false", "true")
+        content += _tokens(f'{", " if number else ""}"{name}":', f" {truths[0]}")
+        content[-1]["logprob"] = math.log(0.9)
+        content[-1]["top_logprobs"] = _alternatives((f" {truths[0]}", 0.9), (f" {truths[1]}", 0.1))
+    return content + _tokens("}")
+
+
+def _of_one(text: str, asked: dict[str, Any], number: int, properties: dict[str, Any]) -> list[dict[str, Any]]:
+    labels = properties["label"]["enum"]
     label = next((name for name in labels if name in text), labels[0])
+    if number % 5 == 4 or (asked["model"] == "contrary" and label == "billing"):
+        label = labels[1]
     if "another" in text:
         label = "none of these"
-    tokens = ['{"', "label", '":"', label[:2], label[2:], '"}']
-    content: list[dict[str, Any]] = [{"token": t, "logprob": 0.0, "bytes": None, "top_logprobs": []} for t in tokens]
+    content = _tokens('{"', "label", '":"', label[:2], label[2:], '"}')
     # At the first letters of the name it was sure to three quarters, and else meant another label.
     content[3]["logprob"] = math.log(0.75)
     other = next(name for name in labels if name[:2] != label[:2])
-    content[3]["top_logprobs"] = [
-        {"token": beginning, "logprob": math.log(share), "bytes": None}
-        for beginning, share in ((label[:2], 0.75), (other[:2], 0.25))
-    ]
-    said = {"role": "assistant", "content": "".join(tokens), "refusal": None}
-    choice: dict[str, Any] = {"index": 0, "finish_reason": "stop", "message": said, "logprobs": None}
-    if asked.get("logprobs"):
-        choice["logprobs"] = {"content": content, "refusal": None}
-    words = sum(len(message["content"].split()) for message in asked["messages"])
-    if bad == "thinking":
-        choice |= {"finish_reason": "length", "message": said | {"content": ""}}
-    usage: dict[str, Any] = {"prompt_tokens": words, "completion_tokens": 6, "total_tokens": words + 6}
-    if bad in _USAGES:
-        usage = dict(zip(usage, _USAGES[bad], strict=True))
-    return {"id": "1", "object": "chat.completion", "created": 1, "model": "small", "choices": [choice], "usage": usage}
+    content[3]["top_logprobs"] = _alternatives((label[:2], 0.75), (other[:2], 0.25))
+    return content
 
 
 @contextmanager

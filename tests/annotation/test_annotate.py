@@ -17,6 +17,7 @@ from tests.command_line import run
 pytest.importorskip("openai", reason="needs textcls[annotate]")
 from textcls.annotation import endpoint
 
+_PAIRS = [("billing", "returns"), ("returns", "shipping"), ("shipping", "billing")]
 TEXTS = [f"number {i} says {word}" for i, word in enumerate(["billing", "returns", "shipping"] * 4)]
 
 
@@ -39,6 +40,7 @@ def files(tmp_path: Path) -> Path:
     )
     (tmp_path / "texts.csv").write_text("id,text\n" + "".join(f"{i},{text}\n" for i, text in enumerate(TEXTS)))
     (tmp_path / "other.csv").write_text("text,label\nmoney back,refunds\n")
+    (tmp_path / "sets.jsonl").write_text('{"text": "money", "label": ["billing", "returns"]}\n')
     (tmp_path / "labelled.csv").write_text(
         "text,label\nthis is about billing,billing\nthat about returns,returns\nmy shipping is late,shipping\n"
         "again returns,billing\n"
@@ -222,6 +224,78 @@ def test_without_probabilities_of_tokens_answers_count_as_certain_and_that_is_sa
     assert {row["p_billing"] for row in rows(files / "out.csv")} == {"0.0", "1.0"}
 
 
+def test_several_answers_to_a_text_tell_probabilities_where_tokens_do_not(files: Path) -> None:
+    with running(logprobs=False) as server:
+        result = annotate(files, server.url, "--samples", "5")
+        assert "tells no probabilities" not in result.stderr
+        assert server.requests == len(TEXTS)
+    found = rows(files / "out.csv")[0]
+    assert [float(found[f"p_{name}"]) for name in ("billing", "returns", "shipping")] == [0.8, 0.2, 0]
+    # Once is another question than five times.
+    with running() as other:
+        assert annotate(files, other.url).exit_code == 0
+        assert other.asked.total() == len(TEXTS)
+
+
+def test_a_server_that_gives_one_answer_at_a_time_is_asked_so_often(files: Path) -> None:
+    with running(samples=False) as server:
+        assert annotate(files, server.url, "--samples", "5", "--at-once", "1").exit_code == 0
+        assert set(server.asked.values()) == {5}
+    assert float(rows(files / "out.csv")[0]["p_billing"]) == 0.8
+    assert int(rows(files / "out.csv")[0]["answered_tokens"]) > 5 * 6
+
+
+def test_two_models_answer_together_and_it_is_said_where_they_disagree(files: Path, server: Server) -> None:
+    assert annotate(files, server.url).exit_code == 0
+    both: list[str | Path] = ["--model", "contrary", "--labelled", files / "labelled.csv"]
+    result = annotate(files, server.url, *both, "--price", "1000", "1000", "--price", "2000", "2000")
+    assert result.exit_code == 0, result.stderr
+    # What the first has answered before is not asked again.
+    assert [server.asked[text] for text in TEXTS] == [2] * len(TEXTS)
+    assert "small and contrary: 8 of 12 answered alike, 66.7%" in result.stderr
+    assert "least of 'billing', 0 of 4" in result.stderr
+    assert "Labelled rows, contrary: 2 of 4 answered as labelled" in result.stderr
+    assert "A thousand answers took" in result.stderr
+    assert "seconds one after another and $" in result.stderr
+    first, second, *_ = rows(files / "out.csv")
+    assert (first["answer_of_small"], first["answer_of_contrary"]) == ("billing", "returns")
+    assert [float(first[f"p_{name}"]) for name in ("billing", "returns", "shipping")] == [0.5, 0.5, 0]
+    assert (second["answer"], second["p_returns"], second["answered_by"]) == ("returns", "0.75", "small, contrary")
+
+
+def test_of_several_labels_each_has_a_probability_of_its_own(files: Path, server: Server) -> None:
+    (files / "texts.csv").write_text("text\nbilling and shipping\nneither\n")
+    (files / "sets.csv").write_text("text,label\nall of billing,billing\nsome returns,returns;shipping\nnothing,\n")
+    labelled: list[str | Path] = ["--several", "--labelled", files / "sets.csv", "--label-separator", ";"]
+    result = annotate(files, server.url, *labelled)
+    assert result.exit_code == 0, result.stderr
+    assert "2 of 3 answered as labelled" in result.stderr
+    assert "least of 'shipping', 0 of 1" in result.stderr
+    one, none = rows(files / "out.csv")
+    assert [float(one[f"p_{name}"]) for name in ("billing", "returns", "shipping")] == [0.9, 0.1, 0.9]
+    assert (one["answer"], none["answer"]) == ('["billing", "shipping"]', "[]")
+
+
+def test_answers_with_several_labels_teach_a_student(files: Path, server: Server) -> None:
+    (files / "texts.csv").write_text("text\n" + "".join(f"{t} and billing\n" for t in TEXTS))
+    assert annotate(files, server.url, "--several").exit_code == 0
+    (files / "learn.csv").write_text(
+        "text,label\n" + "".join(f"about {a} and {b} {i},{a};{b}\n" for i in range(8) for a, b in _PAIRS)
+    )
+    options = ["--label-separator", ";", "--probabilities", "p_*", "--epochs", "1"]
+    more: list[str | Path] = ["--unlabelled", files / "out.csv", "-o", files / "m.onnx"]
+    result = run("train", files / "learn.csv", *options, *more)
+    assert result.exit_code == 0, result.stderr
+
+
+def test_a_second_model_that_refuses_everything_is_not_asked_about_all(files: Path, server: Server) -> None:
+    assert annotate(files, server.url).exit_code == 0
+    server.bad = "thinking"
+    result = annotate(files, server.url, "--model", "contrary", "--at-once", "1")
+    assert result.exit_code == 6
+    assert "None of 10 texts was answered" in result.stderr
+
+
 def test_an_answer_that_is_none_of_the_labels_is_left_out_and_counted(files: Path, server: Server) -> None:
     with (files / "texts.csv").open("a") as file:
         file.write("12,quite another matter\n")
@@ -371,8 +445,11 @@ def test_the_key_is_shown_to_the_server_alone(files: Path, server: Server) -> No
     ("more", "code", "said"),
     [
         (["--model", "other"], 2, "has no model 'other'"),
-        (["--examples", "2"], 2, "--examples are taken from --labelled rows"),
+        (["--examples", "2"], 2, "--examples are for --labelled rows"),
         (["--labelled", "other.csv"], 3, "other.csv has the label 'refunds', which --labels does not name"),
+        (["--label-separator", ";"], 2, "--label-separator is for --labelled rows"),
+        (["--labelled", "sets.jsonl"], 2, "sets.jsonl may have several labels: add --several"),
+        (["--model", "contrary", *["--price", "1", "1"] * 3], 2, "--price is given 3 times for 2 models"),
         (["--prompt", "texts.csv"], 2, "The prompt has no {labels}"),
         (["--output", "-"], 2, "name a file, and not standard output"),
         (["--endpoint", "http://[::1"], 2, "http://[::1 is no address of a server"),

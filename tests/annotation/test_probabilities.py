@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from textcls.annotation.probabilities import Token, label_of, of_tokens
+from textcls.annotation.probabilities import Token, label_of, of_tokens, of_truths, truths_of
 
 LABELS = ("card lost", "card stolen", "refund")
 
@@ -102,3 +102,27 @@ def test_probabilities_are_such_whatever_tokens_say(data: st.DataObject) -> None
     found = of_tokens(label, [token('{"label":"'), *tokens], LABELS)
     assert sum(found) == pytest.approx(1)
     assert all(0 <= one <= 1 for one in found)
+
+
+def test_of_several_labels_each_is_likely_as_true_is_beside_false() -> None:
+    tokens = [
+        token('{"card lost":'), token(" true", 0.6, (" true", 0.6), (" false", 0.2), ("null", 0.2)),
+        token(', "card stolen": f', 0.9, (', "card stolen": f', 0.9), (', "card stolen": t', 0.1)), token("alse"),
+        token(', "refund"'), token(":"), token("true", 1.0), token("}"),
+    ]  # fmt: skip
+    truths = {"card lost": True, "card stolen": False, "refund": True}
+    assert of_truths(truths, tokens) == pytest.approx([0.75, 0.1, 1.0])
+    assert of_truths(truths, []) == [1.0, 0.0, 1.0]
+
+
+def test_a_truth_is_that_of_the_whole_name() -> None:
+    tokens = [token('{"a": '), token("true", 0.7, ("true", 0.7), ("false", 0.3)), token(', "a\\"b": false}')]
+    assert of_truths({"a": True, 'a"b': False}, tokens) == pytest.approx([0.7, 0.0])
+
+
+@pytest.mark.parametrize(
+    "content", ['{"a": true}', '{"a": true, "b": 1}', '{"a": true, "b": null}', "[true, false]", "", "a, b"]
+)
+def test_what_does_not_say_yes_or_no_to_each_label_is_no_answer(content: str) -> None:
+    assert truths_of(content, ["a", "b"]) is None
+    assert truths_of('{"a": true, "b": false, "c": 3}', ["a", "b"]) == {"a": True, "b": False}

@@ -1,13 +1,16 @@
-"""Ask about many texts: what has been answered is not asked again, and a limit on tokens holds."""
+"""Ask some models about many texts: what has been answered is not asked again, and a limit on tokens holds."""
 
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from textcls.annotation.endpoint import Endpoint, RefusedError
-from textcls.annotation.journal import Journal, JournalEntry
+from textcls.annotation.journal import Answers, JournalEntry
 from textcls.annotation.price import estimate
+from textcls.annotation.probabilities import mean
+from textcls.annotation.prompt import Prompt
 from textcls.errors import SurroundingsError, TextclsError
 from textcls.model import tokenizer
 
@@ -18,11 +21,37 @@ _MOST_REFUSED: Final = 10
 
 
 class Agreement(NamedTuple):
-    """How many labelled rows were answered with their label, in all and by label: right and asked."""
+    """How many texts have the same labels twice, in all and by label.
+
+    Attributes:
+        right: texts with the same labels.
+        rows: texts that were compared.
+        by_label: of each label how many texts have it both times, and how many at least once; where a text has one
+            label, how many have it the first time.
+    """
 
     right: int
     rows: int
     by_label: Mapping[str, tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Annotator:
+    """A model that is asked, and what it has answered.
+
+    Attributes:
+        endpoint: asks it.
+        answers: that are kept.
+        refused: texts that its server would not answer, and that are not asked about again in this run.
+    """
+
+    endpoint: Endpoint
+    answers: Answers
+    refused: set[str] = field(default_factory=set)
+
+    def missing(self, texts: Iterable[str]) -> list[str]:
+        """Return which texts are still to be asked about, each once."""
+        return [text for text in dict.fromkeys(texts) if text not in self.refused and self.answers.get(text) is None]
 
 
 def sent(text: str) -> str:
@@ -35,68 +64,90 @@ class Asking:
 
     Attributes:
         left: tokens that may still be spent.
-        refused: texts that the server would not answer, and that are not asked about again in this run.
     """
 
-    def __init__(self, endpoint: Endpoint, journal: Journal, *, at_once: int, most_tokens: float) -> None:
-        self.left, self.refused = most_tokens, set[str]()
-        self._endpoint, self._journal, self._at_once = endpoint, journal, at_once
-        self._answered = 0
+    def __init__(self, annotators: Sequence[Annotator], *, at_once: int, most_tokens: float) -> None:
+        self.left, self._annotators, self._at_once = most_tokens, annotators, at_once
+        self._answered: Counter[str] = Counter()
         self._error: TextclsError | None = None
 
-    def missing(self, texts: Iterable[str]) -> list[str]:
-        """Return which texts are still to be asked about, each once."""
-        return [text for text in dict.fromkeys(texts) if text not in self.refused and self._journal.get(text) is None]
+    def missing(self, texts: Sequence[str]) -> list[tuple[Annotator, str]]:
+        """Return who is still to be asked about which texts."""
+        return [(one, text) for one in self._annotators for text in one.missing(texts)]
 
-    async def ask(self, texts: Iterable[str], step: Callable[[], None]) -> None:
+    async def ask(self, texts: Sequence[str], step: Callable[[], None]) -> None:
         """Have those texts answered that are not yet, as far as tokens last.
 
         Args:
             texts: as they are sent.
-            step: called after each.
+            step: called after each answer.
 
         Raises:
-            TextclsError: as `Endpoint.ask` and `Journal.put` do; what has been answered is kept.
+            TextclsError: as `Endpoint.ask` and `Answers.put` do; what has been answered is kept.
         """
         waiting = iter(self.missing(texts))
         await asyncio.gather(*(self._work(waiting, step) for _ in range(self._at_once)))
         if self._error is not None:
             raise self._error
 
-    async def _work(self, waiting: Iterator[str], step: Callable[[], None]) -> None:
-        for text in waiting:
-            expected = sum(estimate(self._endpoint.prompt, [text]))
+    async def _work(self, waiting: Iterator[tuple[Annotator, str]], step: Callable[[], None]) -> None:
+        for annotator, text in waiting:
+            endpoint = annotator.endpoint
+            expected = sum(estimate(endpoint.prompt, [text], samples=endpoint.samples))
             if self._error is not None or self.left < expected:
                 return
             self.left -= expected
             try:
-                answer = await self._endpoint.ask(text)
-                self._journal.put(text, answer)
+                answer = await endpoint.ask(text)
+                annotator.answers.put(text, answer)
                 self.left += expected - answer.tokens
-                self._answered += 1
+                self._answered[endpoint.model] += 1
             except RefusedError as refusal:
-                self.refused.add(text)
-                if not self._answered and len(self.refused) >= _MOST_REFUSED:
+                annotator.refused.add(text)
+                if not self._answered[endpoint.model] and len(annotator.refused) >= _MOST_REFUSED:
                     self._error = SurroundingsError(f"None of {_MOST_REFUSED} texts was answered: {refusal}")
             except TextclsError as error:
                 self._error = error
             step()
 
 
-def agreement(rows: Sequence[tuple[str, str]], labels: Sequence[str], journal: Journal) -> Agreement:
-    """Return how many labelled rows, texts as they are sent, were answered with their label."""
-    right: Counter[str] = Counter()
-    asked: Counter[str] = Counter()
-    for text, label in rows:
-        answer = journal.get(text)
-        if answer is not None:
-            asked[label] += 1
-            right[label] += best(answer, labels) == label
-    return Agreement(right.total(), asked.total(), {label: (right[label], asked[label]) for label in asked})
-
-
-def best(answer: JournalEntry, labels: Sequence[str]) -> str | None:
-    """Return the label that was answered; None if it was none of these."""
-    if answer.probabilities is None:
+def joined(answers: Iterable[JournalEntry | None]) -> JournalEntry | None:
+    """Return what several models say of a text together: the mean of their probabilities; None if none was asked."""
+    given = [answer for answer in answers if answer is not None]
+    if not given:
         return None
-    return labels[max(range(len(labels)), key=answer.probabilities.__getitem__)]
+    said = [answer.probabilities for answer in given if answer.probabilities is not None]
+    return JournalEntry(
+        mean(said) if said else None,
+        sum(answer.tokens_in for answer in given),
+        sum(answer.tokens_out for answer in given),
+        max(answer.at for answer in given),
+        sum(answer.seconds for answer in given),
+    )
+
+
+def labels_of(answer: JournalEntry | None, prompt: Prompt) -> tuple[str, ...] | None:
+    """Return the label that was answered, or those that are likelier than not; None if there is no answer."""
+    if answer is None or answer.probabilities is None:
+        return None
+    pairs = list(zip(prompt.names, answer.probabilities, strict=True))
+    if prompt.several:
+        return tuple(name for name, likely in pairs if likely > 0.5)
+    return (max(pairs, key=lambda pair: pair[1])[0],)
+
+
+def agreement(
+    first: Iterable[tuple[str, ...] | None], second: Iterable[tuple[str, ...] | None], *, several: bool = False
+) -> Agreement:
+    """Return on how many texts two agree, of those that both have answered."""
+    both: Counter[str] = Counter()
+    either: Counter[str] = Counter()
+    right = rows = 0
+    for one, other in zip(first, second, strict=True):
+        if one is None or other is None:
+            continue
+        rows += 1
+        right += {*one} == {*other}
+        both.update({*one} & {*other})
+        either.update({*one} | {*other} if several else one)
+    return Agreement(right, rows, {label: (both[label], asked) for label, asked in either.items()})

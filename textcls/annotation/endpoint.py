@@ -5,9 +5,10 @@ before it is kept.
 """
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, Self
+from time import perf_counter
+from typing import Any, Final
 
 import httpx2
 import openai
@@ -16,7 +17,7 @@ from openai.types.chat.chat_completion import Choice
 
 from textcls.annotation.journal import JournalEntry
 from textcls.annotation.price import estimate
-from textcls.annotation.probabilities import Token, certain, label_of, of_tokens
+from textcls.annotation.probabilities import Token, mean, of_answer
 from textcls.annotation.prompt import Prompt
 from textcls.errors import ConfigError, SurroundingsError
 
@@ -29,7 +30,10 @@ _MOST_COUNTED: Final = 10_000_000
 _TRIES: Final = 6
 _ALTERNATIVES: Final = 20
 _GOES_ON: Final = "What was answered is kept: the same command goes on from there."
-_UNCERTAIN: Final = "The server tells no probabilities of tokens: each answer counts as certain."
+_UNCERTAIN: Final = (
+    "The server tells no probabilities of tokens: each answer counts as certain. With --samples 5 each text is "
+    "answered five times, and the shares count."
+)
 
 
 def address(url: str | None) -> str:
@@ -57,6 +61,7 @@ class Endpoint:
     Attributes:
         model: as the server calls it.
         prompt: what is asked.
+        samples: how many answers are asked for; their mean counts.
         url: of the server.
         notes: what was found out on the way and is worth a sentence.
 
@@ -64,24 +69,25 @@ class Endpoint:
         ConfigError: there is no key, or it or the address cannot be used.
     """
 
-    def __init__(self, url: str | None, model: str, prompt: Prompt, *, seconds: float) -> None:
+    def __init__(self, url: str | None, model: str, prompt: Prompt, *, seconds: float, samples: int = 1) -> None:
         key = os.environ.get(KEY) or ("none" if url else None)
         if key is None:
             raise ConfigError(f"Set {KEY} to your key, or name a server of your own with --endpoint.")
         if not key.isascii() or not key.isprintable() or " " in key:
             raise ConfigError(f"{KEY} holds what no key does: a space, a line break, or a letter beyond ASCII.")
-        self.model, self.prompt, self.notes = model, prompt, list[str]()
-        self._logprobs: dict[str, Any] = {"logprobs": True, "top_logprobs": _ALTERNATIVES}
+        self.model, self.prompt, self.samples, self.notes = model, prompt, samples, list[str]()
+        # What not every server can; it is left out once that has been found.
+        self._wished: dict[str, Any] = {"logprobs": True, "top_logprobs": _ALTERNATIVES}
+        if samples > 1:
+            self._wished = {"n": samples}
         self.url = address(url)
         http = openai.DefaultAsyncHttpxClient(event_hooks={"response": [_bound]})
         self._client = openai.AsyncOpenAI(
             api_key=key, base_url=self.url, timeout=seconds, max_retries=_TRIES, http_client=http
         )
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
+    async def close(self) -> None:
+        """Close the connections."""
         await self._client.close()
 
     async def ask(self, text: str) -> JournalEntry:
@@ -92,8 +98,12 @@ class Endpoint:
             ConfigError: the server knows neither key nor model.
             SurroundingsError: it does not answer, however often it is asked.
         """
+        begun, said = perf_counter(), list[ChatCompletion]()
         try:
-            return self._answer(text, await self._said(text))
+            while sum(len(one.choices) for one in said) < self.samples:
+                said.append(await self._said(text))
+                _check_choices(said[-1].choices)
+            return self._answer(text, said, perf_counter() - begun)
         except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
             raise RefusedError(f"the server refuses the request (status {error.status_code}).") from error
         except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
@@ -117,39 +127,47 @@ class Endpoint:
             "response_format": self.prompt.response_format,
             "max_completion_tokens": _MOST_TOKENS,
         }
-        logprobs = self._logprobs
+        if self.samples > 1:
+            asked["temperature"] = 1
+        wished = self._wished
         try:
-            return await self._create(asked | logprobs)
+            return await self._create(asked | wished)
         except (openai.BadRequestError, openai.UnprocessableEntityError):
-            if not logprobs:
+            if not wished:
                 raise
-            # Models that think before they answer have none.
+            # Models that think before they answer have no probabilities of tokens, for example.
             said = await self._create(asked)
-            self._logprobs = {}
+            self._wished = {}
             return said
 
     async def _create(self, asked: dict[str, Any]) -> ChatCompletion:
         found: ChatCompletion = await self._client.chat.completions.create(**asked)
         return found
 
-    def _answer(self, text: str, said: ChatCompletion) -> JournalEntry:
-        """Return what was said; an answer that is cut off, or an error in its place, is not for good."""
-        if not said.choices:
-            raise SurroundingsError(f"The server gave no answer that can be read (it has no choices). {_GOES_ON}")
-        choice = said.choices[0]
-        if choice.finish_reason == "length":
-            raise RefusedError(f"the model did not come to an end within {_MOST_TOKENS:,} tokens.")
-        names = self.prompt.names
-        label, probabilities = label_of(choice.message.content or "", names), None
-        if label is not None:
-            tokens = _tokens(choice)
-            probabilities = of_tokens(label, tokens, names) if tokens else certain(label, names)
-            if not tokens and _UNCERTAIN not in self.notes:
-                self.notes.append(_UNCERTAIN)
-        usage, guess = said.usage, estimate(self.prompt, [text])
-        read = _count(usage and usage.prompt_tokens) or guess.read
-        written = _count(usage and usage.completion_tokens) or guess.written
-        return JournalEntry(probabilities, read, written, datetime.now(UTC).isoformat(timespec="seconds"))
+    def _answer(self, text: str, said: Sequence[ChatCompletion], seconds: float) -> JournalEntry:
+        found = [self._probabilities(choice) for one in said for choice in one.choices[: self.samples]]
+        named = [one for one in found if one is not None]
+        guess, read, written = estimate(self.prompt, [text]), 0, 0
+        for one in said:
+            read += _count(one.usage and one.usage.prompt_tokens) or guess.read
+            written += _count(one.usage and one.usage.completion_tokens) or guess.written * len(one.choices)
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        return JournalEntry(mean(named) if named else None, read, written, at, round(seconds, 3))
+
+    def _probabilities(self, choice: Choice) -> list[float] | None:
+        tokens = _tokens(choice)
+        found = of_answer(choice.message.content or "", tokens, self.prompt)
+        if found is not None and not tokens and self.samples == 1 and _UNCERTAIN not in self.notes:
+            self.notes.append(_UNCERTAIN)
+        return found
+
+
+def _check_choices(choices: Sequence[Choice]) -> None:
+    """Refuse an answer that is cut off, or an error in its place: it is not for good."""
+    if not choices:
+        raise SurroundingsError(f"The server gave no answer that can be read (it has no choices). {_GOES_ON}")
+    if any(choice.finish_reason == "length" for choice in choices):
+        raise RefusedError(f"the model did not come to an end within {_MOST_TOKENS:,} tokens.")
 
 
 def _count(told: object) -> int:

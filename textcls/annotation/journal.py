@@ -24,12 +24,14 @@ class JournalEntry(NamedTuple):
         tokens_in: that were read to answer it.
         tokens_out: that were written.
         at: when, as ISO 8601 has it.
+        seconds: that it took.
     """
 
     probabilities: Sequence[float] | None
     tokens_in: int
     tokens_out: int
     at: str
+    seconds: float = 0.0
 
     @property
     def tokens(self) -> int:
@@ -38,26 +40,39 @@ class JournalEntry(NamedTuple):
 
 
 class Journal:
-    """The answers of one model to one prompt, by text. For one process at a time.
+    """A file of answers. For one process at a time.
 
     Args:
         path: the file; None for answers that are kept nowhere.
-        about: who is asked, and what: another model, address or prompt gives other answers.
 
     Raises:
         ConfigError: the file is another one.
         SurroundingsError: another process has it, or it cannot be opened.
     """
 
-    def __init__(self, path: Path | None, *about: str) -> None:
-        self._asked, self._path = "\0".join([*about, ""]), path
-        self._file = _opened(path)
+    def __init__(self, path: Path | None) -> None:
+        self._path, self._file = path, _opened(path)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._file.close()
+
+    def answers(self, *about: str) -> "Answers":
+        """Return the answers to one question.
+
+        Args:
+            about: who is asked, and what: another model, address or prompt gives other answers.
+        """
+        return Answers(self._file, self._path, about)
+
+
+class Answers:
+    """The answers of one model to one prompt, by text."""
+
+    def __init__(self, file: sqlite3.Connection, path: Path | None, about: Sequence[str]) -> None:
+        self._asked, self._path, self._file = "\0".join([*about, ""]), path, file
 
     def get(self, text: str) -> JournalEntry | None:
         """Return what was answered about a text; None if that has not been asked.

@@ -8,8 +8,9 @@ from textcls.annotation.prompt import Prompt
 
 # So many characters of ASCII are a token in the mean; of other scripts each is about one.
 _CHARACTERS_A_TOKEN: Final = 4
-# What an answer has: an object with the name of a label.
+# What an answer has: an object with the name of a label; or with a truth for each.
 _WRITTEN: Final = 12
+_TRUTH: Final = 3
 
 
 class Price(NamedTuple):
@@ -30,18 +31,22 @@ class Tokens(NamedTuple):
         return (self.read * price.read + self.written * price.written) / 1e6
 
 
-def estimate(prompt: Prompt, texts: Iterable[str], known: Sequence[tuple[str, JournalEntry]] = ()) -> Tokens:
+def estimate(
+    prompt: Prompt, texts: Iterable[str], known: Sequence[tuple[str, JournalEntry]] = (), *, samples: int = 1
+) -> Tokens:
     """Return about how many tokens the answers to some texts take.
 
     Args:
         prompt: what is asked.
         texts: about which.
         known: texts that have been answered by the same model: what these took says how its tokens count.
+        samples: how often each text is answered.
     """
     beside = sum(_tokens(message["content"]) for message in prompt.messages(""))
     read = [beside + _tokens(text) for text in texts]
     if not known:
-        return Tokens(sum(read), _WRITTEN * len(read))
+        truths = sum(_tokens(name) + _TRUTH for name in prompt.names)
+        return Tokens(sum(read), samples * (truths if prompt.several else _WRITTEN) * len(read))
     guessed = sum(beside + _tokens(text) for text, _ in known)
     took = sum(answer.tokens_in for _, answer in known)
     written = sum(answer.tokens_out for _, answer in known) / len(known)

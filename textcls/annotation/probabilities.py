@@ -1,5 +1,8 @@
 """From an answer in JSON to a probability for each label, by the probabilities of its tokens where they are told.
 
+Where a text may have several labels, an answer has a truth for each: its probability is that of `true` beside `false`
+at the token with which it was written.
+
 An answer is written token by token. At each token of the label's name the model might have gone on otherwise: each
 such beginning belongs to the labels that go on so, in equal parts, and what was written has the product of its tokens.
 Tokens are bytes: one may be a part of a character.
@@ -8,10 +11,13 @@ Tokens are bytes: one may be a part of a character.
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+from statistics import fmean
+from typing import Any, Final, NamedTuple
 
-from textcls.annotation.prompt import FIELD
+from textcls.annotation.prompt import FIELD, Prompt
 
 _VALUE: Final = re.compile(rb'"%b"\s*:\s*"' % FIELD.encode())
 
@@ -24,19 +30,85 @@ class Token(NamedTuple):
     others: Sequence[tuple[bytes, float]] = ()
 
 
+def of_answer(content: str, tokens: Sequence[Token], prompt: Prompt) -> list[float] | None:
+    """Return the probability of each label, by an answer; None if it names none of the labels, or is none at all.
+
+    Args:
+        content: what was said.
+        tokens: of the whole answer; without any the answer counts as certain.
+        prompt: what was asked.
+    """
+    if prompt.several:
+        truths = truths_of(content, prompt.names)
+        return None if truths is None else of_truths(truths, tokens)
+    label = label_of(content, prompt.names)
+    if label is None:
+        return None
+    return of_tokens(label, tokens, prompt.names) if tokens else certain(label, prompt.names)
+
+
 def label_of(content: str, labels: Sequence[str]) -> str | None:
     """Return the label of an answer; None if it is none of these, or no answer at all."""
+    label = _object(content).get(FIELD)
+    return label if isinstance(label, str) and label in labels else None
+
+
+def truths_of(content: str, labels: Sequence[str]) -> dict[str, bool] | None:
+    """Return whether each label is the text's, by an answer; None if it does not say so of each."""
+    said = _object(content)
+    found = {name: value for name in labels if isinstance(value := said.get(name), bool)}
+    return found if len(found) == len(labels) else None
+
+
+def _object(content: str) -> Mapping[str, Any]:
     try:
         found = json.loads(content.strip().removeprefix("```json").removesuffix("```"))
     except (ValueError, RecursionError):
-        return None
-    label = found.get(FIELD) if isinstance(found, dict) else None
-    return label if isinstance(label, str) and label in labels else None
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def of_truths(truths: Mapping[str, bool], tokens: Sequence[Token]) -> list[float]:
+    """Return the probability of each label of which an answer has said whether it is the text's.
+
+    Args:
+        truths: by label.
+        tokens: of the whole answer; without any what was said is certain.
+    """
+    content = b"".join(token.data for token in tokens)
+    begins = [*accumulate((len(token.data) for token in tokens), initial=0)]
+    found = []
+    for name, truth in truths.items():
+        written = [*re.finditer(rb'"(?:%b)\s*:\s*' % b"|".join(map(re.escape, _spellings(name))), content)]
+        likely = float(truth)
+        if written and written[-1].end() < len(content):
+            at = written[-1].end()
+            number = bisect_right(begins, at) - 1
+            likely = _truth(tokens[number], content[begins[number] : at], likely)
+        found.append(likely)
+    return found
+
+
+def _truth(token: Token, before: bytes, said: float) -> float:
+    """Return the probability of `true` beside that of `false` where a token, after `before`, begins one of them."""
+    mass = {b"true": 0.0, b"false": 0.0}
+    for data, logprob in {token.data: token.logprob, **dict(token.others)}.items():
+        begun = data[len(before) :] if data.startswith(before) else b""
+        for word in mass:
+            if begun and (word.startswith(begun) or begun.startswith(word)):
+                mass[word] += _probability(logprob)
+    total = sum(mass.values())
+    return mass[b"true"] / total if total > 0 else said
 
 
 def certain(label: str, labels: Sequence[str]) -> list[float]:
     """Return 1 for the label and 0 for all others: nothing more is known."""
     return [float(name == label) for name in labels]
+
+
+def mean(answers: Sequence[Sequence[float]]) -> list[float]:
+    """Return the mean of several answers, the probability of each label by itself."""
+    return [fmean(of_label) for of_label in zip(*answers, strict=True)]
 
 
 def of_tokens(label: str, tokens: Sequence[Token], labels: Sequence[str]) -> list[float]:

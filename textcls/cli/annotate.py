@@ -1,9 +1,9 @@
-"""`textcls annotate`: texts without labels, answered by a language model, for `textcls train --unlabelled`."""
+"""`textcls annotate`: texts without labels, answered by language models, for `textcls train --unlabelled`."""
 
 import asyncio
 import sys
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
+from itertools import combinations
 from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -20,20 +20,20 @@ from textcls.cli.options import (
     reading_options,
 )
 from textcls.cli.reading import Reading
-from textcls.data import ReadOptions, open_table, read_labelled
+from textcls.data import ReadOptions, open_table
 from textcls.data.rows import Row
+from textcls.data.targets import TargetOptions
 from textcls.data.writing import NewTable
 from textcls.display.terminal.console import stderr_console
 from textcls.display.terminal.progress import progress_on
-from textcls.display.text import listed, percent, plural
+from textcls.display.text import listed, plural
 from textcls.errors import ConfigError, InputError
-from textcls.evaluation.intervals import share
+from textcls.evaluation.label_set_evaluation import present
 from textcls.model.labels import unpaired_surrogate
 
 if TYPE_CHECKING:
-    from textcls.annotation.annotate import Agreement, Asking
-    from textcls.annotation.endpoint import Endpoint
-    from textcls.annotation.journal import Journal
+    from textcls.annotation.annotate import Agreement, Annotator, Asking
+    from textcls.annotation.journal import Answers, JournalEntry
     from textcls.annotation.price import Price
     from textcls.annotation.prompt import DescribedLabel, Prompt
 
@@ -42,15 +42,17 @@ optional_dependencies.look_for("openai")
 # So many of the texts are asked about before it is said what all of them take.
 _FIRST: Final = 20
 _PROBABILITY: Final = "p_"
-_ADDED: Final = ("answer", "answered_by", "answered_at", "answered_prompt", "answered_tokens")
+_ADDED: Final = ("answer", "answered_by", "answered_at", "answered_prompt", "answered_tokens", "answered_seconds")
+_BY_MODEL: Final = "answer_of_"
+_Known = Sequence[tuple[str, tuple[str, ...]]]
 
 
 class _Rows(NamedTuple):
-    """The rows to answer, with the texts that are sent of them; and rows whose label is known, likewise."""
+    """The rows to answer, with the texts that are sent of them; and rows whose labels are known, likewise."""
 
     rows: Sequence[Row]
     texts: Sequence[str]
-    known: Sequence[tuple[str, str]]
+    known: _Known
 
 
 @click.command(
@@ -67,9 +69,24 @@ class _Rows(NamedTuple):
     metavar="FILE",
     help="Labels: columns label, and description of what it means.",
 )
-@click.option("--model", required=True, metavar="NAME", help="The language model, as its server calls it.")
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    required=True,
+    metavar="NAME",
+    help="The language model, as its server calls it; of several the mean counts, and it is said where they disagree.",
+)
 @click.option("--endpoint", metavar="URL", help="Address of an OpenAI-compatible server.  [default: OpenAI's]")
 @click.option("--output", "-o", type=PATH, required=True, help="Write the answered rows here: .csv, .jsonl, .parquet.")
+@click.option("--several", is_flag=True, help="A text may have several labels, or none: each is answered yes or no.")
+@click.option(
+    "--samples",
+    type=click.IntRange(1, 100),
+    default=1,
+    show_default=True,
+    help="Answers to each text, whose mean counts: for servers that tell no probabilities.",
+)
 @click.option("--labelled", type=PATH, metavar="FILE", help="Labelled rows, asked about first: does the model agree?")
 @click.option("--least-agreement", type=click.FloatRange(0, 1), default=0.0, help="Stop below this share of them.")
 @click.option(
@@ -78,15 +95,18 @@ class _Rows(NamedTuple):
 @click.option("--prompt", type=PATH, metavar="FILE", help="What it is told, with {labels} where they are to stand.")
 @click.option(
     "--price",
+    "prices",
     type=(click.FloatRange(0), click.FloatRange(0)),
+    multiple=True,
     metavar="IN OUT",
-    help="Dollars for a million tokens, read and written.",
+    help="Dollars for a million tokens, read and written; once, or for each --model.",
 )
 @click.option("--max-tokens-total", type=click.IntRange(1), help="Ask no more once so many tokens are spent.")
 @click.option("--at-once", type=click.IntRange(1, 256), default=8, show_default=True, help="Texts asked at a time.")
 @click.option("--timeout", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds for an answer.")
 @click.option("--dry-run", is_flag=True, help="Send nothing: show the first request, and what all would take.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask whether texts may be sent.")
+@click.option("--label-separator", metavar="SIGN", help="Separates the labels in a cell of --labelled; json for lists.")
 @escape_formulas_option
 @new_text_column_option
 @new_label_column_option
@@ -94,19 +114,22 @@ class _Rows(NamedTuple):
 def annotate(
     texts: Path,
     labels: Path,
-    model: str,
+    models: tuple[str, ...],
     endpoint: str | None,
     output: Path,
+    several: bool,
+    samples: int,
     labelled: Path | None,
     least_agreement: float,
     examples: int,
     prompt: Path | None,
-    price: tuple[float, float] | None,
+    prices: tuple[tuple[float, float], ...],
     max_tokens_total: int | None,
     at_once: int,
     timeout: float,
     dry_run: bool,
     yes: bool,
+    label_separator: str | None,
     escape_formulas: bool,
     text_columns: tuple[str, ...],
     label_column: str | None,
@@ -117,83 +140,187 @@ def annotate(
     Each answer is kept in OUTPUT.answers once it is given: the same command, interrupted or not, asks nothing twice.
     With --labelled, rows whose label is known are asked about first. The key is read from OPENAI_API_KEY.
     """
-    from textcls.annotation.annotate import Asking
+    from textcls.annotation.annotate import Annotator, Asking
     from textcls.annotation.endpoint import Endpoint, address
     from textcls.annotation.journal import Journal
-    from textcls.annotation.price import Price
 
     if str(output) == "-":
         raise ConfigError("Answers are kept beside the output: name a file, and not standard output.")
     check_not_an_input(output, [path for path in (texts, labels, labelled, prompt) if path is not None])
     table = NewTable.at(output, escape_formulas=escape_formulas)
-    if price is not None and not all(map(isfinite, price)):
-        raise ConfigError("--price takes two numbers, dollars for a million tokens.")
+    models = tuple(dict.fromkeys(models))
+    costs = _prices(prices, models)
     options = ReadOptions(encoding=reading.options.encoding)
-    described, rows = _described(labels, options), list[tuple[str, str]]()
+    described, rows = _described(labels, options), list[tuple[str, tuple[str, ...]]]()
     if labelled is not None:
-        rows = _labelled(labelled, text_columns, label_column, options, described, reading)
-    elif examples:
-        raise ConfigError("--examples are taken from --labelled rows: name these.")
-    known, asked = _prompt(described, rows, examples, prompt)
+        columns = (text_columns, label_column)
+        targets = TargetOptions(label_separator=label_separator, several=several or None)
+        rows = _labelled(labelled, *columns, described, targets, reading)
+    elif examples or label_separator:
+        name = "--examples are" if examples else "--label-separator is"
+        raise ConfigError(f"{name} for --labelled rows: name these.")
+    known, asked = _prompt(described, rows, examples, prompt, several=several)
     if least_agreement and not known:
         raise ConfigError("--least-agreement needs --labelled rows, more of each label than are shown as --examples.")
     given = _given(texts, text_columns, known, reading)
-    announce = partial(_announce, asked, [*(text for text, _ in known), *given.texts], price and Price(*price))
-    kept = output.with_name(f"{output.name}.answers")
-    about = (address(endpoint), model, asked.digest)
+    kept, url = output.with_name(f"{output.name}.answers"), address(endpoint)
+    about = [(url, model, asked.digest, *([f"{samples} samples"] if samples > 1 else [])) for model in models]
     if dry_run:
         _show(asked, given.texts[0])
-        with Journal(kept if kept.exists() else None, *about) as journal:
-            announce(journal)
+        with Journal(kept if kept.exists() else None) as journal:
+            said = [(journal.answers(*one), price) for one, price in zip(about, costs, strict=True)]
+            click.echo(_take(asked, said, given, samples), err=True)
         return
-    to = Endpoint(endpoint, model, asked, seconds=timeout)
-    with Journal(kept, *about) as journal:
-        announce(journal)
-        _confirm(to, yes=yes)
-        asking = Asking(to, journal, at_once=at_once, most_tokens=max_tokens_total or inf)
-        asyncio.run(_ask(asking, to, journal, given, partial(announce, journal), least_agreement, quiet=reading.quiet))
+    with Journal(kept) as journal:
+        annotators = [
+            Annotator(Endpoint(endpoint, model, asked, seconds=timeout, samples=samples), journal.answers(*one))
+            for model, one in zip(models, about, strict=True)
+        ]
+        work = _Work(asked, annotators, costs, given, samples)
+        click.echo(work.takes(), err=True)
+        _confirm(url, yes=yes)
+        asking = Asking(annotators, at_once=at_once, most_tokens=max_tokens_total or inf)
+        asyncio.run(_ask(asking, work, least_agreement, quiet=reading.quiet))
         try:
-            done = _write(table, to, journal, given)
+            done = _write(table, work)
         except InputError as error:
             raise InputError(
                 f"{error} What was answered is in {kept}: rename it like the new output, and nothing is asked again."
             ) from error
-        _say_missing(asking, given.texts, len(given.rows) - done)
+        work.say_at_the_end(len(given.rows) - done)
     click.echo(
         f"{plural(done, 'row')} of {len(given.rows):,} -> {output}."
-        + (f" Next: textcls train LABELLED --unlabelled {output} --probabilities 'p_*'" if done else "")
+        + (f" Next: textcls train LABELLED --unlabelled {output} --probabilities '{_PROBABILITY}*'" if done else "")
     )
+
+
+class _Work(NamedTuple):
+    """What is asked, whom, at which prices, and about what."""
+
+    prompt: "Prompt"
+    annotators: "Sequence[Annotator]"
+    prices: "Sequence[Price | None]"
+    given: _Rows
+    samples: int
+
+    def takes(self) -> str:
+        """Say what the answers that are missing take."""
+        said = [(one.answers, price) for one, price in zip(self.annotators, self.prices, strict=True)]
+        return _take(self.prompt, said, self.given, self.samples)
+
+    def answer(self, text: str) -> "JournalEntry | None":
+        """Return what the models say of a text together."""
+        from textcls.annotation.annotate import joined
+
+        return joined(one.answers.get(text) for one in self.annotators)
+
+    def labels(self, text: str, annotator: "Annotator | None" = None) -> tuple[str, ...] | None:
+        """Return the labels that a model answers, or all together; None if there is no answer."""
+        from textcls.annotation.annotate import labels_of
+
+        answer = self.answer(text) if annotator is None else annotator.answers.get(text)
+        return labels_of(answer, self.prompt)
+
+    def check(self, least: float) -> None:
+        """Say how far each model agrees with the labelled rows, and stop where all together do too little."""
+        from textcls.display.terminal.annotation import agreement_with_rows
+
+        together = self._agreement(None)
+        if not together.rows:
+            said = "None of the labelled rows was answered: the server refuses them, or --max-tokens-total is too low."
+            if least:
+                raise InputError(f"{said} Without them --least-agreement cannot be judged. The texts were not sent.")
+            click.echo(f"Note: {said}", err=True)
+            return
+        rows = len(self.given.known)
+        if len(self.annotators) > 1:
+            for one in self.annotators:
+                if (alone := self._agreement(one)).rows:
+                    click.echo(agreement_with_rows(alone, rows, by=f", {one.endpoint.model}"), err=True)
+        click.echo(agreement_with_rows(together, rows), err=True)
+        if together.right < least * together.rows:
+            raise InputError(
+                f"That is below --least-agreement, which is {least:g}: describe the labels better, show --examples, or "
+                "ask another model. The texts were not sent."
+            )
+
+    def _agreement(self, annotator: "Annotator | None") -> "Agreement":
+        from textcls.annotation.annotate import agreement
+
+        truth = [labels for _, labels in self.given.known]
+        answered = [self.labels(text, annotator) for text, _ in self.given.known]
+        return agreement(truth, answered, several=self.prompt.several)
+
+    def say_at_the_end(self, missing: int) -> None:
+        """Say where models disagree, what a thousand answers took, and why so many rows have none."""
+        from textcls.annotation.annotate import agreement
+        from textcls.annotation.price import Tokens
+        from textcls.display.terminal.annotation import agreement_of_models, cost_of_answers, rows_without_answers
+
+        texts = list(dict.fromkeys(self.given.texts))
+        for one, other in combinations(self.annotators, 2):
+            found = agreement(
+                *([self.labels(text, which) for text in texts] for which in (one, other)), several=self.prompt.several
+            )
+            if found.rows:
+                click.echo(agreement_of_models(one.endpoint.model, other.endpoint.model, found), err=True)
+        costs = [
+            (Tokens(answer.tokens_in, answer.tokens_out), answer.seconds, price)
+            for one, price in zip(self.annotators, self.prices, strict=True)
+            for text in texts
+            if (answer := one.answers.get(text)) is not None
+        ]
+        if costs:
+            click.echo(cost_of_answers(costs), err=True)
+        for note in rows_without_answers(self.annotators, self.given.texts, missing):
+            click.echo(f"Note: {note}", err=True)
+
+
+def _prices(given: Sequence[tuple[float, float]], models: Sequence[str]) -> "list[Price | None]":
+    """Return the price of each model, None where it is not known."""
+    from textcls.annotation.price import Price
+
+    if not all(isfinite(number) for pair in given for number in pair):
+        raise ConfigError("--price takes two numbers, dollars for a million tokens.")
+    if len(given) not in {0, 1, len(models)}:
+        raise ConfigError(f"--price is given {len(given)} times for {len(models)} models: give it once, or for each.")
+    found: list[Price | None] = [Price(*pair) for pair in given] or [None]
+    return found if len(found) == len(models) else found * len(models)
 
 
 def _labelled(
     path: Path,
     text_columns: Sequence[str],
     label_column: str | None,
-    options: ReadOptions,
     described: "Sequence[DescribedLabel]",
+    targets: TargetOptions,
     reading: Reading,
-) -> list[tuple[str, str]]:
+) -> list[tuple[str, tuple[str, ...]]]:
     """Return labelled rows, texts as they are sent, all of whose labels are among those that are described."""
     from textcls.annotation.annotate import sent
 
-    found = read_labelled(path, text_columns, label_column, options=options, bad=reading.bad)
-    names, having = [label.name for label in described], set(found.labels)
-    if other := next((label for label in found.labels if label not in names), None):
+    with reading.table_of_targets([path], text_columns, label_column, targets) as table:
+        pairs = [(sent(row.text), row.label) for row in table.rows]
+    if not targets.several and any(not isinstance(label, str) for _, label in pairs):
+        raise ConfigError(f"The rows of {path} may have several labels: add --several.")
+    found = [(text, (label,) if isinstance(label, str) else tuple(sorted(present(label)))) for text, label in pairs]
+    names, having = [label.name for label in described], {label for _, labels in found for label in labels}
+    if other := next((label for label in sorted(having) if label not in names), None):
         raise InputError(f"{path} has the label {other!r}, which --labels does not name.")
     if without := [name for name in names if name not in having]:
         reading.say([f"No labelled row has the label {listed(without)}, which train needs of each."])
-    return [(sent(text), label) for text, label in zip(found.texts, found.labels, strict=True)]
+    return found
 
 
 def _prompt(
-    described: "Sequence[DescribedLabel]", rows: Sequence[tuple[str, str]], examples: int, prompt: Path | None
-) -> "tuple[list[tuple[str, str]], Prompt]":
+    described: "Sequence[DescribedLabel]", rows: _Known, examples: int, prompt: Path | None, *, several: bool
+) -> "tuple[_Known, Prompt]":
     """Return the labelled rows that are asked about, and what is asked, of which the others are a part."""
     from textcls.annotation import prompt as asked
 
     shown = set(asked.examples_of(rows, examples))
-    system = asked.SYSTEM if prompt is None else _read(prompt)
-    made = asked.Prompt(tuple(described), tuple(rows[i] for i in sorted(shown)), system)
+    system = "" if prompt is None else _read(prompt)
+    made = asked.Prompt(tuple(described), tuple(rows[i] for i in sorted(shown)), system, several)
     return [row for i, row in enumerate(rows) if i not in shown], made
 
 
@@ -221,7 +348,7 @@ def _read(path: Path) -> str:
         raise InputError(f"The prompt {path} cannot be read: is it a text file in UTF-8?") from error
 
 
-def _given(path: Path, text_columns: Sequence[str], known: Sequence[tuple[str, str]], reading: Reading) -> _Rows:
+def _given(path: Path, text_columns: Sequence[str], known: _Known, reading: Reading) -> _Rows:
     """Return the rows to answer, whose columns must not be those of the answers."""
     from textcls.annotation.annotate import sent
 
@@ -231,12 +358,16 @@ def _given(path: Path, text_columns: Sequence[str], known: Sequence[tuple[str, s
     if not rows:
         raise InputError(f"{path} has no rows.")
     columns = dict.fromkeys(name for _, row in rows for name in row.fields)
-    if taken := next((name for name in columns if name in _ADDED or name.startswith(_PROBABILITY)), None):
+    if taken := next((name for name in columns if _is_added(name)), None):
         raise InputError(
             f"{path} has a column {taken!r}, and {listed(_ADDED)} and all that begin with {_PROBABILITY} are "
             "columns of the answers: rename it."
         )
     return _Rows([row for _, row in rows], [sent(text) for text, _ in rows], known)
+
+
+def _is_added(name: str) -> bool:
+    return name in _ADDED or name.startswith((_PROBABILITY, _BY_MODEL))
 
 
 def _show(prompt: "Prompt", text: str) -> None:
@@ -245,28 +376,19 @@ def _show(prompt: "Prompt", text: str) -> None:
         click.echo(f"[{message['role']}]\n{message['content']}\n")
 
 
-def _announce(prompt: "Prompt", texts: Sequence[str], price: "Price | None", journal: "Journal") -> None:
-    """Say what the answers that are missing take, as far as can be told."""
-    from textcls.annotation.price import estimate
+def _take(prompt: "Prompt", models: "Sequence[tuple[Answers, Price | None]]", given: _Rows, samples: int) -> str:
+    from textcls.display.terminal.annotation import what_answers_take
 
-    known = [(text, answer) for text in dict.fromkeys(texts) if (answer := journal.get(text)) is not None]
-    missing = list(dict.fromkeys(texts).keys() - dict(known).keys())
-    took = estimate(prompt, missing, known)
-    cost = f", some ${took.dollars(price):,.2f}" if price is not None else ""
-    click.echo(
-        f"{plural(len(missing), 'text')} to ask about, {len(known):,} answered already: about {took.read:,} tokens to "
-        f"read and {took.written:,} to write{cost}.",
-        err=True,
-    )
+    return what_answers_take(prompt, models, [*(text for text, _ in given.known), *given.texts], samples)
 
 
-def _confirm(to: "Endpoint", *, yes: bool) -> None:
+def _confirm(url: str, *, yes: bool) -> None:
     """Let a person say whether texts may leave this machine."""
     if yes:
         return
     if not _is_asked():
-        raise ConfigError(f"The texts would be sent to {to.url}, and there is nobody to ask: add --yes if they may.")
-    click.confirm(f"The texts are sent to {to.url}. Go on?", abort=True, err=True)
+        raise ConfigError(f"The texts would be sent to {url}, and there is nobody to ask: add --yes if they may.")
+    click.confirm(f"The texts are sent to {url}. Go on?", abort=True, err=True)
 
 
 def _is_asked() -> bool:
@@ -274,102 +396,62 @@ def _is_asked() -> bool:
     return sys.stdin.isatty()
 
 
-async def _ask(
-    asking: "Asking",
-    to: "Endpoint",
-    journal: "Journal",
-    given: _Rows,
-    announce: Callable[[], None],
-    least: float,
-    *,
-    quiet: bool,
-) -> None:
+async def _ask(asking: "Asking", work: _Work, least: float, *, quiet: bool) -> None:
     """Have the labelled rows answered, then some texts, which tell what all take, then the others."""
-    from textcls.annotation.annotate import agreement
-
+    known, texts = [text for text, _ in work.given.known], work.given.texts
     try:
-        async with to:
-            with progress_on(stderr_console(quiet=quiet), "texts") as progress:
+        with progress_on(stderr_console(quiet=quiet), "answers") as progress:
 
-                async def ask(name: str, texts: Sequence[str]) -> None:
-                    if missing := asking.missing(texts):
-                        progress.phase(name, len(missing))
-                        await asking.ask(missing, progress.step)
+            async def ask(name: str, texts: Sequence[str]) -> None:
+                if missing := asking.missing(texts):
+                    progress.phase(name, len(missing))
+                    await asking.ask(texts, progress.step)
 
-                await ask("labelled rows", [text for text, _ in given.known])
-                if given.known:
-                    _check(agreement(given.known, to.prompt.names, journal), len(given.known), least)
-                await ask("first texts", given.texts[:_FIRST])
-                if asking.missing(given.texts):
-                    announce()
-                    await ask("texts", given.texts)
+            await ask("labelled rows", known)
+            if known:
+                work.check(least)
+            await ask("first texts", texts[:_FIRST])
+            if asking.missing(texts):
+                click.echo(work.takes(), err=True)
+                await ask("texts", texts)
     finally:
-        for note in to.notes:
+        for one in work.annotators:
+            await one.endpoint.close()
+        for note in dict.fromkeys(note for one in work.annotators for note in one.endpoint.notes):
             click.echo(f"Note: {note}", err=True)
 
 
-def _check(found: "Agreement", rows: int, least: float) -> None:
-    """Say how far the model agrees with so many labelled rows, and stop where that is too little or not known."""
-    if not found.rows:
-        said = "None of the labelled rows was answered: the server refuses them, or --max-tokens-total is too low."
-        if least:
-            raise InputError(f"{said} Without them --least-agreement cannot be judged. The texts were not sent.")
-        click.echo(f"Note: {said}", err=True)
-        return
-    interval = share(found.right, found.rows)
-    said = (
-        f"Labelled rows: {found.right:,} of {found.rows:,} answered as labelled, {percent(interval.value)} (95 % "
-        f"interval {percent(interval.low)} to {percent(interval.high)})"
-    )
-    if found.right < found.rows:
-        label, (right, rows) = min(found.by_label.items(), key=lambda one: (one[1][0] / one[1][1], -one[1][1]))
-        said += f"; least of {label!r}, {right:,} of {rows:,}"
-    if found.rows < rows:
-        said += f"; {rows - found.rows:,} without an answer"
-    click.echo(f"{said}.", err=True)
-    if interval.value < least:
-        raise InputError(
-            f"That is below --least-agreement, which is {least:g}: describe the labels better, show --examples, or ask "
-            "another model. The texts were not sent."
-        )
-
-
-def _write(table: NewTable, to: "Endpoint", journal: "Journal", given: _Rows) -> int:
+def _write(table: NewTable, work: _Work) -> int:
     """Write the rows that were answered; return how many."""
-    from textcls.annotation.annotate import best
-
-    names = to.prompt.names
-    added = [*(f"{_PROBABILITY}{name}" for name in names), *_ADDED]
-    columns = list(dict.fromkeys(name for row in given.rows for name in row.fields))
+    names, annotators = work.prompt.names, work.annotators
+    by_model = [f"{_BY_MODEL}{one.endpoint.model}" for one in annotators] if len(annotators) > 1 else []
+    added = [*(f"{_PROBABILITY}{name}" for name in names), *_ADDED, *by_model]
+    columns = list(dict.fromkeys(name for row in work.given.rows for name in row.fields))
     done = 0
     with table.open(columns, added) as writer:
-        for row, text in zip(given.rows, given.texts, strict=True):
-            answer = journal.get(text)
+        for row, text in zip(work.given.rows, work.given.texts, strict=True):
+            answer = work.answer(text)
             if answer is None or answer.probabilities is None:
                 continue
-            about = (best(answer, names), to.model, answer.at, to.prompt.digest[:12], answer.tokens)
-            probabilities = [round(float(one), 6) for one in answer.probabilities]
+            answered = [one for one in annotators if one.answers.get(text) is not None]
+            cells = [
+                *(round(float(one), 6) for one in answer.probabilities),
+                _cell(work.labels(text), work.prompt),
+                ", ".join(one.endpoint.model for one in answered),
+                answer.at,
+                work.prompt.digest[:12],
+                answer.tokens,
+                round(answer.seconds, 3),
+                *(_cell(work.labels(text, one), work.prompt) for one in annotators if by_model),
+            ]
             kept = row._replace(fields={name: row.fields.get(name) for name in columns})
-            writer.write([kept], [dict(zip(added, (*probabilities, *about), strict=True))])
+            writer.write([kept], [dict(zip(added, cells, strict=True))])
             done += 1
     return done
 
 
-def _say_missing(asking: "Asking", texts: Sequence[str], missing: int) -> None:
-    """Say why rows have no answer."""
-    without = set(asking.missing(texts))
-    refused, unasked = (sum(text in some for text in texts) for some in (asking.refused, without))
-    if none := missing - refused - unasked:
-        click.echo(f"Note: {plural(none, 'answer')} named none of the labels: left out.", err=True)
-    if refused:
-        click.echo(
-            f"Note: {plural(refused, 'row')} refused by the server, or not answered to the end: left out, and asked "
-            "about again next time.",
-            err=True,
-        )
-    if unasked:
-        click.echo(
-            f"Note: {plural(unasked, 'row')} not asked about, since --max-tokens-total was spent: the same command "
-            "goes on with more.",
-            err=True,
-        )
+def _cell(labels: tuple[str, ...] | None, prompt: "Prompt") -> str | list[str] | None:
+    """Return labels as they stand in a table: one, or a list where there may be several."""
+    if labels is None:
+        return None
+    return list(labels) if prompt.several else labels[0]

@@ -1,0 +1,102 @@
+"""What is said of texts that language models answer: what they take, whom they agree with, and what was left out."""
+
+from collections.abc import Sequence
+
+from textcls.annotation.annotate import Agreement, Annotator
+from textcls.annotation.journal import Answers
+from textcls.annotation.price import Price, Tokens, estimate
+from textcls.annotation.prompt import Prompt
+from textcls.display.text import percent, plural
+from textcls.evaluation.intervals import share
+
+
+def what_answers_take(
+    prompt: Prompt, models: Sequence[tuple[Answers, Price | None]], texts: Sequence[str], samples: int
+) -> str:
+    """Say what the answers that are missing take, as far as can be told.
+
+    Args:
+        prompt: what is asked.
+        models: what each has answered, and what its tokens cost.
+        texts: all of them, as they are sent.
+        samples: how often each model answers a text.
+    """
+    distinct = dict.fromkeys(texts)
+    asked, read, written, dollars = set[str](), 0, 0, 0.0
+    for answers, price in models:
+        known = [(text, answer) for text in distinct if (answer := answers.get(text)) is not None]
+        missing = list(distinct.keys() - dict(known).keys())
+        took = estimate(prompt, missing, known, samples=samples)
+        asked.update(missing)
+        read, written = read + took.read, written + took.written
+        dollars += took.dollars(price) if price is not None else 0
+    cost = f", some ${dollars:,.2f}" if any(price for _, price in models) else ""
+    return (
+        f"{plural(len(asked), 'text')} to ask about, {len(distinct) - len(asked):,} answered already: about {read:,} "
+        f"tokens to read and {written:,} to write{cost}."
+    )
+
+
+def agreement_with_rows(found: Agreement, rows: int, *, by: str = "") -> str:
+    """Say how far a model agrees with so many labelled rows."""
+    said = f"Labelled rows{by}: {_shares(found, 'answered as labelled')}"
+    return f"{said}{_without(rows - found.rows)}."
+
+
+def agreement_of_models(first: str, second: str, found: Agreement) -> str:
+    """Say how far two models agree."""
+    return f"{first} and {second}: {_shares(found, 'answered alike')}."
+
+
+def _shares(found: Agreement, how: str) -> str:
+    interval = share(found.right, found.rows)
+    said = (
+        f"{found.right:,} of {found.rows:,} {how}, {percent(interval.value)} (95 % interval {percent(interval.low)} to "
+        f"{percent(interval.high)})"
+    )
+    if found.right == found.rows or not found.by_label:
+        return said
+    label, (right, rows) = min(found.by_label.items(), key=lambda one: (one[1][0] / one[1][1], -one[1][1]))
+    return f"{said}; least of {label!r}, {right:,} of {rows:,}"
+
+
+def _without(rows: int) -> str:
+    return f"; {rows:,} without an answer" if rows else ""
+
+
+def cost_of_answers(answers: Sequence[tuple[Tokens, float, Price | None]]) -> str:
+    """Say what a thousand answers took, by those that were given: their tokens, seconds, and what tokens cost."""
+    tokens = sum(took.read + took.written for took, _, _ in answers)
+    seconds = sum(seconds for _, seconds, _ in answers)
+    said = f"A thousand answers took {_a_thousand(tokens, answers):,.0f} tokens"
+    if seconds:
+        said += f", {_a_thousand(seconds, answers):,.0f} seconds one after another"
+    if any(price for _, _, price in answers):
+        dollars = sum(took.dollars(price) for took, _, price in answers if price is not None)
+        said += f" and ${_a_thousand(dollars, answers):,.2f}"
+    return f"{said}."
+
+
+def _a_thousand(total: float, answers: Sequence[object]) -> float:
+    return 1000 * total / len(answers)
+
+
+def rows_without_answers(annotators: Sequence[Annotator], texts: Sequence[str], missing: int) -> list[str]:
+    """Say why so many of these texts, one a row, have no answer."""
+    without = {text for one in annotators for text in one.missing(texts)}
+    refused = {text for one in annotators for text in one.refused} - without
+    rows_refused, unasked = (sum(text in some for text in texts) for some in (refused, without))
+    said = []
+    if none := missing - rows_refused - unasked:
+        said.append(f"{plural(none, 'answer')} named none of the labels: left out.")
+    if rows_refused:
+        said.append(
+            f"{plural(rows_refused, 'row')} refused by the server, or not answered to the end: left out, and asked "
+            "about again next time."
+        )
+    if unasked:
+        said.append(
+            f"{plural(unasked, 'row')} not asked about, since --max-tokens-total was spent: the same command goes on "
+            "with more."
+        )
+    return said
