@@ -281,13 +281,29 @@ def test_a_table_is_read_by_its_column_and_comes_back_as_it_was_written(
 def test_where_no_column_is_known_the_page_asks_which_and_a_bad_row_stops_nothing(
     visit: Open, address: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "a.csv").write_text("x,y\n1,refund\n2\n3,parcel\n")
+    (tmp_path / "a.csv").write_text("x,y\n1,refund\n2\n3,parcel\n4,and,more\n")
     shown = visit(address).ready()
     shown.set_input_files("#file", tmp_path / "a.csv")
     told(shown, "many-said", "Which column holds the text?")
     shown.get_by_label("Text column").select_option("y")
-    told(shown, "many-said", "3 rows classified.")
+    told(shown, "many-said", "4 rows classified.")
     assert "1 fields where the header has 2." in shown.inner_text("#rows")
+    with shown.expect_download() as download:
+        shown.click("#download")
+    rows = list(csv.reader(io.StringIO(Path(download.value.path()).read_text(), newline="")))
+    # What stands in a row that cannot be read is not lost.
+    assert [row[:2] for row in rows[1:]] == [["1", "refund"], ["2", ""], ["3", "parcel"], ["4", "and"]]
+
+
+def test_what_is_refused_leaves_no_answer_of_another_text(visit: Open, address: str) -> None:
+    opened = visit(address)
+    shown = opened.ask("my card was charged twice")
+    assert shown.is_visible("#answer")
+    shown.fill("#text", "x" * 30_000)
+    shown.press("#text", "Control+Enter")
+    shown.locator("#problem", has_text="max_characters").wait_for()
+    assert not shown.is_visible("#answer")
+    opened.wrong.clear()
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,11 @@ _DAY_FIRST: Final = ("%d/%m/%Y", "%d-%m-%Y", "%d/%m/%y")
 _MONTH_FIRST: Final = ("%m/%d/%Y", "%m-%d-%Y", "%m/%d/%y")
 DATE_FORMATS: Final = (*_CLEAR_DATES, *_DAY_FIRST, *_MONTH_FIRST)
 _DATE_AND_TIME: Final = re.compile(r"(\S.{5,17}?)(?: \d\d?:\d\d(:\d\d)?)?")
+# ISO 8601, as far as people and programs write it: no weeks, and a space for the T. Digits alone are numbers.
+_ISO: Final = re.compile(
+    r"(\d{4})(-?)(\d\d)\2(\d\d)(?:[Tt _](\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,]\d+)?)?)?"
+    r" ?(?:[Zz]|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d){0,2})?)?"
+)
 
 
 def category(value: object) -> str:
@@ -171,13 +176,17 @@ def moment(value: object, date_format: str | None = None) -> datetime | None:
         return value.replace(tzinfo=None)
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day)
-    if not isinstance(value, str) or not (written := value.strip()):
+    # Names of months are English, so that nothing else is a date.
+    if not isinstance(value, str) or not value.isascii():
         return None
-    try:
-        # Digits alone are numbers, though ISO 8601 has dates of such.
-        return None if written.isdigit() else datetime.fromisoformat(written).replace(tzinfo=None)
-    except ValueError:
-        return _parsed(written, date_format)
+    written = " ".join(value.split())
+    if iso := _ISO.fullmatch(written):
+        year, month, day, hour, minute, second = (int(part or 0) for part in iso.group(1, 3, 4, 5, 6, 7))
+        try:
+            return None if written.isdigit() else datetime(year, month, day, hour, minute, second)
+        except ValueError:
+            return None
+    return _parsed(written, date_format)
 
 
 def _parsed(written: str, date_format: str | None) -> datetime | None:

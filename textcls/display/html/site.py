@@ -38,6 +38,7 @@ _SHARED: Final = (
     "teach.mjs",
     "explain.mjs",
     "tokens.mjs",
+    "tree.mjs",
     "units.mjs",
 )
 _TABLES: Final = ("WORD", "UNSPACED", "MARK", "SPACE")

@@ -21,10 +21,14 @@ const DATES_ALIKE = [
   ["%m/%d/%Y", "%m-%d-%Y", "%m/%d/%y"],
 ];
 const ISO =
-  /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,]\d+)?)?)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?$/;
+  /^(\d{4})(-?)(\d\d)\2(\d\d)(?:[Tt _](\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,]\d+)?)?)? ?(?:[Zz]|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d){0,2})?)?$/;
+const CHEROKEE = /[\u13a0-\u13fd\uab70-\uabbf]/;
 const MONTHS = "january february march april may june july august september october november december".split(" ");
 const WEEKDAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 const DAY = 86_400_000;
+// Of other fields of a row so many are held against the names that it lacks, so much of each, and from so much likeness
+// on they are taken for a mistake.
+const [LOOKED_AT, LONGEST, ALIKE] = [20, 40, 0.8];
 
 /** The names of what a row has: the text columns of a model, then its columns beside the text. */
 const namesOf = ({ text_columns, columns = [] }) => [...text_columns, ...columns.map(({ name }) => name)];
@@ -42,16 +46,44 @@ export function input(parts, model) {
 
 /** The text and the cells of a row: a string, or an object. */
 export function read(row, { text_columns, columns = [] }) {
+  if (typeof row !== "string" && (typeof row !== "object" || row === null || Array.isArray(row))) {
+    throw new Error("A row is a text, or an object with what stands in its columns.");
+  }
   const fields = typeof row === "string" ? {} : row;
   const names = text_columns.map((name) => JSON.stringify(name)).join(" and ");
   if (fields !== row && text_columns.length > 1) throw new Error(`The model reads ${names}: pass an object with a text each.`);
   const lacking = fields === row && text_columns.find((name) => typeof row[name] !== "string");
   if (lacking) throw new Error(`A row has no text in ${JSON.stringify(lacking)}: the model reads ${names}.`);
   const text = typeof row === "string" ? row : text_columns.map((name) => row[name]).join("\n");
+  if (fields === row) check(row, text_columns, columns);
   const found = columns.map((column) => cellsOf(fields[column.name] ?? null, column));
   const numbers = found.flatMap((cells, i) => (columns[i].kind === "category" ? [] : cells.slice(0, 1)));
   const categories = found.flatMap((cells, i) => (columns[i].kind === "category" ? cells : cells.slice(1)));
   return { text, cells: [...numbers, ...categories] };
+}
+
+/** Refuse a row that holds a list or an object, or lacks a column and has one that is called nearly so. */
+function check(row, texts, columns) {
+  const held = columns.find(({ name }) => typeof row[name] === "object" && row[name] !== null);
+  if (held) throw new Error(`The column ${JSON.stringify(held.name)} holds a list or an object: write a string, a number or a date.`);
+  const names = [...texts, ...columns.map(({ name }) => name)];
+  const absent = names.filter((name) => !(name in row));
+  for (const other of Object.keys(row).slice(0, LOOKED_AT).filter((name) => !names.includes(name))) {
+    const meant = JSON.stringify(absent.find((name) => likeness(other.slice(0, LONGEST), name) >= ALIKE));
+    if (!meant) continue;
+    throw new Error(`The row has ${JSON.stringify(other)}, and the model reads ${meant}: rename it, or pass ${meant} as null if it is another one.`);
+  }
+}
+
+/** How alike two names are, from 0 to 1: twice the signs that they share in order, of all that they have. */
+function likeness(one, other) {
+  let before = new Array(other.length + 1).fill(0);
+  for (const sign of one) {
+    const now = [0];
+    for (let i = 0; i < other.length; i++) now.push(sign === other[i] ? before[i] + 1 : Math.max(now[i], before[i + 1]));
+    before = now;
+  }
+  return (2 * before.at(-1)) / (one.length + other.length);
 }
 
 /** What the cells of a model are called, in their order. */
@@ -77,18 +109,43 @@ function cellsOf(value, { kind, date_format, decimal_comma = false }) {
   if (kind === "category") return [category(value)];
   if (kind === "number") {
     const found = number(value, decimal_comma);
-    return [found === null ? "" : String(Math.abs(found) > LEAST_NUMBER ? found : 0)];
+    return [found === null ? "" : decimal(found)];
   }
   const when = moment(value, date_format);
   if (when === null) return ["", "", "", ""];
-  return [String(when / DAY), String(when.getUTCMonth() + 1), WEEKDAYS[when.getUTCDay()], String(when.getUTCHours())];
+  return [decimal(when / DAY), String(when.getUTCMonth() + 1), WEEKDAYS[when.getUTCDay()], String(when.getUTCHours())];
 }
 
 function category(value) {
-  if (value === null) return "";
-  const words = String(value).normalize("NFC").toLowerCase().replaceAll("ß", "ss").split(SPACES).filter(Boolean);
+  if (value === null || Number.isNaN(value)) return "";
+  const words = folded(asPython(value).normalize("NFC")).split(SPACES).filter(Boolean);
   const found = [...words.join(" ")].slice(0, CATEGORY_CHARACTERS).join("");
   return /\p{Surrogate}/u.test(found) ? "" : found;
+}
+
+/** Upper and lower case as one, as Python's `casefold` has it: by way of the upper case, where ﬁ is FI and ς is Σ. */
+function folded(text) {
+  const one = (sign) => (CHEROKEE.test(sign) ? sign.toUpperCase() : sign === "ı" ? sign : sign.toUpperCase().toLowerCase());
+  return [...text].map(one).join("").replaceAll("ς", "σ").replaceAll("ß", "ss");
+}
+
+/** A value as `str` of Python writes it: whole numbers by all of their digits, small ones with a power of ten. */
+function asPython(value) {
+  if (Number.isInteger(value)) return BigInt(value).toString();
+  return typeof value === "number" && Math.abs(value) < 1e-4 ? power(value.toExponential()) : String(value);
+}
+
+/** A number with nine digits, as Python's format `.9g` writes it; what is nearer to 0 than anything counts is 0. */
+function decimal(value) {
+  if (Math.abs(value) <= LEAST_NUMBER) return "0";
+  const exponent = Number(value.toExponential(8).split("e")[1]);
+  return exponent < -4 || exponent > 8 ? power(value.toExponential(8)) : String(Number(value.toPrecision(9)));
+}
+
+/** A number with a power of ten as Python writes it, with two digits at least and no zeros before it. */
+function power(written) {
+  const [digits, sign, exponent] = /^(.*)e([+-])(\d+)$/.exec(written).slice(1);
+  return `${digits.includes(".") ? digits.replace(/\.?0+$/, "") : digits}e${sign}${exponent.padStart(2, "0")}`;
 }
 
 function number(value, decimalComma) {
@@ -122,10 +179,11 @@ function decimalOf(written, decimalComma) {
 
 /** A date as it is told where it was written: its time zone is left out. */
 function moment(value, format) {
-  if (typeof value !== "string") return null;
-  const written = value.trim();
+  if (typeof value !== "string" || !/^[\x00-\x7f]*$/.test(value)) return null;
+  const written = value.split(SPACES).filter(Boolean).join(" ");
   const iso = ISO.exec(written);
-  if (iso) return dateOf(...iso.slice(1).map((part) => Number(part ?? 0)));
+  if (iso && !/^\d+$/.test(written)) return dateOf(...[iso[1], ...iso.slice(3)].map((part) => Number(part ?? 0)));
+  if (iso) return null;
   const alike = DATES_ALIKE.find((forms) => forms.includes(format)) ?? [];
   for (const form of [...(format ? [format] : []), ...CLEAR_DATES, ...alike]) {
     const when = writtenAs(written, form);
@@ -148,7 +206,9 @@ function writtenAs(written, form) {
 }
 
 function dateOf(year, month, day, hour, minute, second) {
-  const found = new Date(Date.UTC(year, month - 1, day, hour, minute, second));
-  const same = found.getUTCMonth() === month - 1 && found.getUTCDate() === day && hour < 24 && minute < 60 && second < 60;
+  const found = new Date(Date.UTC(2000, 0, 1, hour, minute, second));
+  // By `Date.UTC` the years from 0 to 99 are those of the last century.
+  found.setUTCFullYear(year, month - 1, day);
+  const same = year > 0 && found.getUTCMonth() === month - 1 && found.getUTCDate() === day && hour < 24 && minute < 60 && second < 60;
   return same ? found : null;
 }

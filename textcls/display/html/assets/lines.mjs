@@ -3,6 +3,7 @@ import { textOf } from "./columns.mjs";
 import { decoded, table as tableOf, textColumns, written } from "./table.mjs";
 import { byId, count, make } from "./dom.mjs";
 import { named } from "./explain.mjs";
+import { named as nodeName, pathOf } from "./tree.mjs";
 
 const MOST_TEXTS = 32;
 const MOST_CHARACTERS = 200_000;
@@ -50,12 +51,12 @@ async function piece(texts, work, give) {
 /** The part of the page that classifies files. `model` gives the model that is asked. */
 export function fileOfLines({ name, percent, model, ask, explain }) {
   let running = null;
-  // A file of lines is a table of one column. A row that cannot be read is a sentence in the place of its fields.
-  const lines = { columns: [], rows: [], chosen: null, results: [], file: "", delimiter: ",", marked: false, isTable: false };
+  // A file of lines is a table of one column. `wrong` says of a row why it cannot be read.
+  const lines = { columns: [], rows: [], wrong: [], chosen: null, results: [], file: "", delimiter: ",", marked: false, isTable: false };
 
   async function read(file) {
     running?.abort();
-    Object.assign(lines, { columns: ["text"], rows: [], chosen: [0], results: [], file: file.name, isTable: false });
+    Object.assign(lines, { columns: ["text"], rows: [], wrong: [], chosen: [0], results: [], file: file.name, isTable: false });
     byId("columns").hidden = true;
     show();
     try {
@@ -120,10 +121,10 @@ export function fileOfLines({ name, percent, model, ask, explain }) {
     lines.results = [];
     show(true);
     say("");
-    const readable = lines.rows.filter((row) => typeof row !== "string");
+    const readable = lines.rows.filter((_, i) => !lines.wrong[i]);
     // Rows that cannot be read take their places between the others.
     const fill = () => {
-      for (let row; typeof (row = lines.rows[lines.results.length]) === "string"; ) lines.results.push({ error: row });
+      for (let error; (error = lines.wrong[lines.results.length]); ) lines.results.push({ error });
     };
     try {
       fill();
@@ -140,7 +141,8 @@ export function fileOfLines({ name, percent, model, ask, explain }) {
         },
       );
       show();
-      say(`${count(lines.results.length)} ${lines.isTable ? "rows" : "lines"} classified.`);
+      const what = lines.isTable ? "row" : "line";
+      say(`${count(lines.results.length)} ${what}${lines.results.length === 1 ? "" : "s"} classified.`);
     } catch (error) {
       if (signal !== running.signal) return;
       show();
@@ -180,7 +182,7 @@ export function fileOfLines({ name, percent, model, ask, explain }) {
 
   function row(i) {
     const result = lines.results[i];
-    const texts = typeof lines.rows[i] === "string" ? [""] : parts(lines.rows[i]);
+    const texts = parts(lines.rows[i]);
     const text = textOf(texts, model());
     const said = result.error
       ? [make("td", { class: "bad", colspan: 3 }, result.error)]
@@ -226,18 +228,24 @@ const assigned = (result) => result.labels.filter(({ label }) => result.assigned
 function download({ columns, rows, results, file, delimiter, marked, isTable }) {
   const cells = many(results) ? ofSeveral(results) : (result) => [result.label ?? "", result.score ?? ""];
   const added = many(results) ? ["predicted_labels", "scores", "decision"] : ["predicted_label", "score", "decision"];
-  const unread = columns.map(() => "");
-  const found = results.map((result, i) => [
-    ...(typeof rows[i] === "string" ? unread : rows[i]),
-    ...cells(result),
-    result.decision ?? result.error,
-  ]);
+  const nodes = ofTree(results);
+  added.push(...nodes.columns);
+  const found = results.map((result, i) => [...rows[i], ...cells(result), result.decision ?? result.error, ...nodes.cells(result)]);
   const content = (isTable && marked ? "\ufeff" : "") + written([[...columns, ...added], ...found], delimiter);
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([content], { type: "text/csv" }));
   link.download = `${file.replace(/\.[^.]*$/, "")}_answers.${delimiter === "\t" ? "tsv" : "csv"}`;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+/** The columns of the deepest sure node, with one a level, where labels are paths of a tree. */
+function ofTree(results) {
+  const labels = results.find((result) => result.node !== undefined)?.labels ?? [];
+  const levels = [...Array(Math.max(0, ...labels.map(({ label }) => pathOf(label).length))).keys()];
+  const columns = levels.length ? ["predicted_node", "node_score", ...levels.map((i) => `level_${i + 1}`)] : [];
+  const cells = ({ node }) => [nodeName(node?.path ?? []), node?.score ?? "", ...levels.map((i) => node?.path[i] ?? "")];
+  return { columns, cells: (result) => (columns.length ? cells(result) : []) };
 }
 
 /** Several labels and their scores as two cells: joined by `;`, or as JSON where a label holds one. */

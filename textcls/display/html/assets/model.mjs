@@ -2,6 +2,7 @@
 // answers the form that POST /v1/classify has.
 import { namesOfCells, read as readRow, told } from "./columns.mjs";
 import { read, spans, toCodePoints } from "./tokens.mjs";
+import { deepest, treeOf } from "./tree.mjs";
 
 // 4 with columns beside the text, 3 and 2 of several labels a text, 2 of prototypes, else 1.
 const FORMAT_VERSION = 4;
@@ -63,11 +64,13 @@ export async function load(ort, bytes) {
 /** A loaded model. */
 export class Model {
   constructor(ort, session, info) {
-    Object.assign(this, { ort, session, info });
+    Object.assign(this, { ort, session, info, tree: treeOf(info) });
   }
 
   /** Answer texts, or rows as objects where the model reads several columns: the `results` of POST /v1/classify. */
   async classify(given, { explain = false, threshold = null } = {}) {
+    if (!Array.isArray(given)) throw new Error("Pass a list of texts, or of rows.");
+    if (!given.length) return [];
     const { Tensor } = this.ort;
     const { prototypes, columns } = this.info;
     const rows = given.map((row) => readRow(row, this.info));
@@ -100,6 +103,7 @@ export class Model {
       decision: abstains ? "abstain" : "accept",
       truncated: places.length > limit,
       ...(reached && { assigned: reached.map((c) => labels[c]) }),
+      ...(this.tree && { node: deepest(this.tree, scores, threshold) }),
     };
     return explain ? { ...result, ...this.#explanation(text, cells, i, outputs, order, places.slice(0, limit)) } : result;
   }

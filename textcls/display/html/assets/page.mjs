@@ -186,6 +186,8 @@ async function ask({ live = false } = {}) {
     }
     say("");
     problem(error.message);
+    // What is shown would be taken for the answer to what was refused.
+    byId("answer").hidden = true;
     if (error.status === 401) byId("locked").hidden = false;
   }
 }

@@ -74,17 +74,17 @@ export function delimiterOf(text, usual = ",") {
 
 const blank = (record) => record.length === 1 && record[0] === "";
 
-/** A table: its delimiter, the names of its columns, and its rows; a row of another width is a sentence. */
+/** A table: its delimiter, the names of its columns, its rows, and by their numbers what is wrong with those of another width. */
 export function table(text, usual) {
   const delimiter = delimiterOf(text, usual);
   const [head = [], ...rest] = records(text, delimiter);
   const columns = head.map((name) => name.trim());
   const twice = columns.find((name, i) => columns.indexOf(name) < i);
   if (twice !== undefined) throw new SyntaxError(`Two columns are called "${twice}".`);
-  const rows = rest
-    .filter((record) => !blank(record) && !(record.length === 1 && columns.length > 1 && !record[0].trim()))
-    .map((record) => (record.length === columns.length ? record : `${record.length} fields where the header has ${columns.length}.`));
-  return { delimiter, columns, rows };
+  const kept = rest.filter((record) => !blank(record) && !(record.length === 1 && columns.length > 1 && !record[0].trim()));
+  const wrong = kept.map((record) => record.length !== columns.length && `${record.length} fields where the header has ${columns.length}.`);
+  const rows = kept.map((record) => columns.map((_, i) => record[i] ?? ""));
+  return { delimiter, columns, rows, wrong };
 }
 
 /** Where the texts stand: the numbers of the columns of the training, or of the one of a well-known name; else null. */
