@@ -130,8 +130,9 @@ def test_clusters_become_labels_under_new_names(topics: Path, texts_path: Path, 
 
 def test_texts_below_the_threshold_are_not_assigned(topics: Path, tmp_path: Path) -> None:
     data = write_rows(tmp_path / "new.csv", [("text",), ("goal match team coach league",), ("zzz",)])
-    succeed("clusters", topics, data, "--assign", tmp_path / "sure.csv", "--threshold", "0.6")
+    said = succeed("clusters", topics, data, "--assign", tmp_path / "sure.csv", "--threshold", "0.6")
     assert [row["text"] for row in read_rows(tmp_path / "sure.csv")] == ["goal match team coach league"]
+    assert "1 text of 2 with their clusters as labels" in said
 
 
 @pytest.mark.parametrize(

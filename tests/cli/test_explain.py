@@ -221,7 +221,7 @@ def test_a_model_that_credits_whole_tokens_only_says_so(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     message = fail(2, "explain", whole_tokens_path, "my card", "--parts", *options)
-    assert "whole.onnx attributes to whole tokens only; " in message
+    assert "whole.onnx attributes to whole tokens only, since it has " in message
     assert list(tmp_path.iterdir()) == []
     assert "(bias)" in succeed("explain", whole_tokens_path, "my card")
 

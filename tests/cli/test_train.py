@@ -242,7 +242,17 @@ def test_how_labels_are_written_their_weights_and_the_target_of_their_thresholds
     assert (config.class_weight, config.target_precision, config.target_recall) == ({"x": 2.0}, None, 0.8)
     refused = run("train", data, *options, "--target-precision", "0.9")
     assert refused.exit_code == 2
-    assert "target_precision and target_recall both choose the thresholds; use only one of them." in refused.stderr
+    assert "--target-precision and --target-recall both choose the thresholds; use only one of them." in refused.stderr
+
+
+def test_it_is_said_that_a_stored_threshold_is_lost(tmp_path: Path, sample_path: Path) -> None:
+    output, options = tmp_path / "m.onnx", ("--epochs", "1", "--vectors", "none")
+    assert "abstained below" not in run("train", sample_path, "-o", output, *options).stderr
+    succeed("evaluate", output, sample_path, "--threshold", "0.4", "--store")
+    assert (
+        f"in {output} abstained below 40.0%, and this one never does"
+        in run("train", sample_path, "-o", output, *options).stderr
+    )
 
 
 def test_a_training_that_goes_on_reads_its_files_as_the_one_before(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from tests.command_line import succeed
 from textcls import Classifier
 from textcls.errors import ConfigError, InputError
-from textcls_training.config.settings import TrainConfig
+from textcls_training.config.settings import TrainConfig, from_options
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.counting import counts_of
 from textcls_training.data.labelled_texts import LabelledTexts
@@ -218,6 +218,26 @@ def test_options_that_are_not_given_are_those_of_the_training_before(first: Path
     assert (found.dim, found.epochs, found.seed, found.rehearsal_rows) == (8, 6, 3, 60)
 
 
+def test_an_option_that_is_given_wins_even_if_it_is_the_default(train: Train, tmp_path: Path) -> None:
+    told = replace(CONFIG, epochs=1, seed=5, max_tokens=5, head="prototypes", rehearsal_rows=1000)
+    train(FIRST, told, state="told")
+    before = Finished.load(tmp_path / "told")
+    kept = Continuation(before, SECOND, from_options({})).config
+    assert (kept.seed, kept.max_tokens, kept.head) == (5, 5, "prototypes")
+    anew = Continuation(before, SECOND, from_options({"seed": 0, "max_tokens": 2048, "head": "linear"})).config
+    assert (anew.seed, anew.max_tokens, anew.head) == (0, 2048, "linear")
+
+
+def test_options_given_on_the_command_line_win_even_if_they_are_defaults(tmp_path: Path, sample_path: Path) -> None:
+    state, options = tmp_path / "S", ("--epochs", "1", "--vectors", "none", "-q")
+    succeed("train", sample_path, "-o", tmp_path / "a.onnx", "--state", state, "--max-tokens", "5", *options)
+    more = ("--from", state, "-q", "-o", tmp_path / "b.onnx")
+    succeed("train", sample_path, *more)
+    assert Classifier.load(tmp_path / "b.onnx").info.max_tokens == 5
+    succeed("train", sample_path, *more, "--max-tokens", "2048")
+    assert Classifier.load(tmp_path / "b.onnx").info.max_tokens == 2048
+
+
 def test_rates_that_are_told_are_those_of_the_training_that_goes_on(first: Path, tmp_path: Path) -> None:
     usual = go_on(first, tmp_path / "usual.onnx")
     learned, rates = [usual.path.read_bytes()], list[dict[str, Any]]([{"table_rate": 0.003}, {"head_rate": 0.003}])
@@ -250,6 +270,8 @@ def test_what_cannot_be_gone_on_from_is_said(first: Path, tmp_path: Path) -> Non
 def test_no_training_goes_on_from_one_whose_state_does_not_hold_what_it_takes(train: Train, tmp_path: Path) -> None:
     spans = [((0, 4),) for _ in FIRST.texts]
     rows = replace(FIRST, rationales=spans)
-    train(rows, replace(CONFIG, epochs=1, rehearsal_rows=1000), state="first")
+    told = replace(CONFIG, epochs=1, rehearsal_rows=1000)
+    report = pipeline.train(rows, tmp_path / "first.onnx", told, state=tmp_path / "first")
+    assert report.cannot_go_on == "it has learned from rationales"
     with pytest.raises(InputError, match="it has learned from rationales; train on all rows anew"):
         go_on(tmp_path / "first", tmp_path / "m.onnx")

@@ -1,6 +1,7 @@
 """The command line: `textcls COMMAND ...`. A command parses, calls the function that does its work, and prints."""
 
 import os
+import re
 import sys
 from difflib import get_close_matches
 from typing import Any, Final
@@ -120,13 +121,20 @@ class LazyGroup(click.Group):
         except click.BadParameter as error:
             raise click.BadParameter(settings.with_origin(error), error.ctx, error.param, error.param_hint) from error
         except TextclsError as error:
-            click.echo(f"Error: {visible(str(error))}", err=True)
+            click.echo(f"Error: {visible(self._with_options(ctx, str(error)))}", err=True)
             ctx.exit(exit_code(error))
         except OSError as error:
             ctx.exit(report_os_error(error))
         except KeyboardInterrupt:
             click.echo("Interrupted; no file was left half-written.", err=True)
             ctx.exit(INTERRUPTED)
+
+    def _with_options(self, ctx: click.Context, said: str) -> str:
+        """Return a sentence in which options of the command are called as they are on the command line."""
+        command = self.get_command(ctx, ctx.invoked_subcommand or "")
+        options = {one.name: one.opts[-1] for one in command.params if one.name} if command is not None else {}
+        names = "|".join(name for name in options if "_" in name) or "_"
+        return re.sub(rf"(?<![\w'/.-])(?:{names})(?![\w'/-])", lambda found: options.get(found[0], found[0]), said)
 
 
 def report_os_error(error: OSError) -> int:

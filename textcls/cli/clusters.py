@@ -1,6 +1,7 @@
 """`textcls clusters`: which texts a model puts together, by which words, and how they lie to each other."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -104,14 +105,18 @@ def clusters(
     plane.require(method)
     classifier = Classifier.load(model)
     new_names = _read_names(names, classifier.labels) if names is not None else {}
+    written: Counter[str] = Counter()
     with reading.texts_and_labels(data, text_columns, label_column, _columns(classifier.info)) as rows:
         answers = answered(classifier, ((text, label if isinstance(label, str) else None) for text, label in rows))
-        with _assigned(table, answers, new_names, threshold or 0.0) as seen:
+        with _assigned(table, answers, new_names, threshold or 0.0, written) as seen:
             found = survey_clusters(classifier, seen, map_method=method, examples=examples)
     reading.say_skipped()
     _show(model, found, output, as_json)
     if assign is not None and not as_json:
-        click.echo(f"Texts with their clusters as labels -> {assign}. Next: textcls train {assign}")
+        click.echo(
+            f"{plural(written.total(), 'text')} of {found.texts:,} with their clusters as labels -> {assign}. Next: "
+            f"textcls train {assign}"
+        )
 
 
 def _columns(info: ModelInfo) -> ModelInfo:
@@ -140,25 +145,32 @@ def _read_names(path: Path, labels: tuple[str, ...]) -> dict[str, str | None]:
 
 @contextmanager
 def _assigned(
-    table: NewTable | None, answers: Iterable[AnsweredText], names: Mapping[str, str | None], threshold: float
+    table: NewTable | None,
+    answers: Iterable[AnsweredText],
+    names: Mapping[str, str | None],
+    threshold: float,
+    written: Counter[str],
 ) -> Iterator[Iterable[AnsweredText]]:
-    """Write the texts with their clusters as labels to `table` while they pass; nothing without one."""
+    """Write the texts with their clusters as labels to `table` while they pass, and count them; nothing without one."""
     if table is None:
         yield answers
         return
     with table.open(("text",), ("label",)) as writer:
-        yield _written(writer, answers, names, threshold)
+        yield _written(writer, answers, names, threshold, written)
 
 
 def _written(
-    writer: Writer, answers: Iterable[AnsweredText], names: Mapping[str, str | None], threshold: float
+    writer: Writer,
+    answers: Iterable[AnsweredText],
+    names: Mapping[str, str | None],
+    threshold: float,
+    written: Counter[str],
 ) -> Iterator[AnsweredText]:
-    written = False
     for number, answer in enumerate(answers):
         label = names.get(answer.prediction.label, answer.prediction.label)
         if label is not None and answer.prediction.score >= threshold:
             writer.write([Row(number, {"text": answer.text})], [{"label": label}])
-            written = True
+            written[label] += 1
         yield answer
     if not written:
         raise InputError("No text has a cluster to be assigned, by --threshold and --names; nothing was written.")

@@ -153,6 +153,13 @@ class ModelInfo:
         return self.model.get("attention") == "norm"
 
     @property
+    def beyond_rows(self) -> str:
+        """What a model has in which words have no weights of their own."""
+        usual = {"mixing": "none", "attention": "norm", "embedding": "rows", "seeds": 1}
+        found = [f"{name} {self.model[name]}" for name in usual if self.model.get(name, usual[name]) != usual[name]]
+        return " and ".join(found if self.prototypes is None else ["prototypes", *found]) or "another graph"
+
+    @property
     def several(self) -> bool:
         """Whether a text may have several labels, or none."""
         return self.task == "multi-label"

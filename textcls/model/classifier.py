@@ -208,8 +208,10 @@ class Classifier:
             require_sequence(text, "texts")
             raise InputError(f"A text is needed, not {type(text).__name__}.")
         if not self.graph.has_rows:
-            remedy = "a linear head" if self.info.prototypes is not None else "few seeds and no mixing layer"
-            raise ConfigError(f"{self.path} attributes to whole tokens only; for their parts, train with {remedy}.")
+            raise ConfigError(
+                f"{self.path} attributes to whole tokens only, since it has {self.info.beyond_rows}; for their parts, "
+                "train without."
+            )
         return self.graph.sub_token_attributions(self._text(text, "The row"))
 
     def _support(self, outputs: Mapping[str, Any], number: int) -> SupportAttention | None:

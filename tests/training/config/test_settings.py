@@ -297,3 +297,9 @@ def test_a_model_that_cannot_be_made_is_refused(fields: dict[str, Any], message:
 def test_without_a_teacher_there_is_none_to_tune() -> None:
     with pytest.raises(ConfigError, match="tune_teacher tunes the teacher, and none is given"):
         TrainConfig(tune_teacher=True)
+
+
+def test_values_of_a_mixing_layer_that_is_not_there_are_refused() -> None:
+    with pytest.raises(ConfigError, match="values 'mixed' are those of a mixing layer, and there is none"):
+        TrainConfig(values="mixed")
+    assert TrainConfig(values="mixed", mixing="gmlp").values == "mixed"

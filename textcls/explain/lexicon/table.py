@@ -141,7 +141,7 @@ def lexicon(classifier: Classifier, texts: Iterable[str], *, most: int = MOST_TE
         most: so many words, and pairs, are counted; beyond that the rarest are dropped.
 
     Raises:
-        ConfigError: the model has no values for words: it mixes tokens, has many seeds, or its labels are prototypes.
+        ConfigError: the model has no values for words (`ModelInfo.beyond_rows`).
     """
     require_rows(classifier)
     return lexicon_of(classifier, counted(classifier.info, texts, most=most))
@@ -151,11 +151,12 @@ def require_rows(classifier: Classifier) -> None:
     """Refuse a model without values for words.
 
     Raises:
-        ConfigError: it mixes tokens, has many seeds, or its labels are prototypes.
+        ConfigError: it has none, as above.
     """
     if not classifier.graph.has_rows:
         raise ConfigError(
-            f"{classifier.path} has no weights of words: tokens are mixed, or labels are prototypes, or seeds are many."
+            f"{classifier.path} has no weights of words, since it has {classifier.info.beyond_rows}; for a lexicon, "
+            "train without."
         )
 
 

@@ -54,6 +54,9 @@ def summarise(console: Console, report: TrainReport, output: Path) -> None:
         console.print(f"The gate of the mixing layer ended at {report.gate:.2f}.")
     if not report.calibrated:
         console.print(f"Not calibrated: {report.held_out_rows} validation rows are too few.", style="yellow")
+    if report.cannot_go_on is not None:
+        why = f"No training can go on from the state of this one: {report.cannot_go_on}."
+        console.print(why, style="yellow", soft_wrap=True, markup=False, highlight=False)
     size = f"{report.file_bytes / 1e6:.2f} MB"
     console.print(
         Text.assemble(

@@ -5,6 +5,7 @@ and what needs PyTorch is imported after.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -37,11 +38,14 @@ from textcls.data.source import STANDARD
 from textcls.data.text_store import TextStore
 from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import stderr_console, stdout_console
-from textcls.errors import ConfigError, InputError
+from textcls.display.text import percent
+from textcls.errors import ConfigError, InputError, TextclsError
 from textcls.evaluation.data_quality.findings import find
 from textcls.evaluation.data_quality.survey import Survey
 from textcls.explain.stability import MOST_MODELS
+from textcls.model.artifact import ModelInfo, read_file
 from textcls.model.columns import Column
+from textcls.model.model_file.onnx_file import metadata
 from textcls_training.cli.beside import BesideModel
 from textcls_training.cli.rows import as_before, columns_beside, read_more, read_rows, read_valid
 from textcls_training.config.clock import Clock
@@ -244,8 +248,10 @@ def train(
         columns=beside,
         console=stderr_console(quiet=reading.quiet),
     )
+    earlier_threshold = _threshold_of(output)
     report = trained(rows, output, settings, unlabelled=more_texts, state=state, from_state=from_state)
     clock.lap("loading", report.seconds)
+    _say_lost(earlier_threshold, output, reading)
     beside_it.clear(output)
     if beside_it.wanted and not report.interrupted:
         beside_it.write(rows, output, settings, trained)
@@ -268,6 +274,21 @@ def _show(report: "TrainReport", output: Path, clock: Clock, *, as_json: bool) -
         from textcls_training.cli.summary import summarise
 
         summarise(stdout_console(), report, output)
+
+
+def _threshold_of(model: Path) -> float | None:
+    """Return the threshold of the model that is about to be replaced; None if there is none, or no model."""
+    try:
+        return ModelInfo.from_metadata(metadata(read_file(model), model), model).threshold
+    except TextclsError:
+        return None
+
+
+def _say_lost(threshold: float | None, output: Path, reading: Reading) -> None:
+    """Say that the model which was replaced had a threshold."""
+    if threshold is not None:
+        said = f"The model that was in {output} abstained below {percent(threshold)}, and this one never does"
+        reading.say([f"{said}: textcls evaluate --target-precision --store chooses a threshold."])
 
 
 def _check_rationales(column: str | None) -> None:
@@ -325,7 +346,9 @@ def run_training(
     from_state: Path | None = None,
 ) -> "TrainReport":
     """Train with the options of the command line, as `textcls_training.pipeline.training.train` says."""
-    config = from_options(settings)
+    source = click.get_current_context().get_parameter_source
+    chosen = frozenset(name for name in settings if source(name) is not ParameterSource.DEFAULT)
+    config = replace(from_options(settings), given=chosen)
     if isinstance(config.vectors, Path):
         check(config.vectors)
 

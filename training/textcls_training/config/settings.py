@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
@@ -64,7 +64,7 @@ SEEDS: Final = 2**63
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainConfig:
-    """A training run. Each field but the last two is an option, in the order of `textcls train --help`.
+    """A training run. Each field but the last three is an option, in the order of `textcls train --help`.
 
     Values are checked, and brought into their plain form: `ngrams="3,5"` becomes (3, 5). What is None is decided by
     `textcls_training.config.resolve`.
@@ -72,6 +72,8 @@ class TrainConfig:
     Attributes:
         model: the whole model, in the place of `mixing`, `attention`, `embedding`, `values` and `dim`.
         optim: batch size and rates.
+        given: names of options that somebody has chosen, even if as they are by default: where a training goes on, the
+            others are those of the training before.
     """
 
     mixing: str = option(Choice(MIXINGS), "none", "Layer that mixes the tokens of a text.")
@@ -205,13 +207,15 @@ class TrainConfig:
     )
     model: "ModelConfig | None" = None
     optim: "OptimConfig | None" = None
+    given: frozenset[str] = field(default=frozenset(), compare=False)
 
     def __post_init__(self) -> None:
         check_options(self)
         changed = [name for name in _OF_THE_MODEL if getattr(self, name) != OPTIONS[name].default]
         if self.model is not None and changed:
             raise ConfigError(f"Both a whole model and {changed[0]} are given; leave one of them out.")
-        if (self.model or self).embedding == "bits" and self.ngrams:
+        model = self.model or self
+        if model.embedding == "bits" and self.ngrams:
             raise ConfigError("The bits embedding reads words only; leave out n-grams, or use embedding rows.")
         if self.target_precision is not None and self.target_recall is not None:
             raise ConfigError("target_precision and target_recall both choose the thresholds; use only one of them.")
@@ -221,6 +225,8 @@ class TrainConfig:
             raise ConfigError("keep_texts is only for a head of prototypes; no other model file holds texts.")
         if self.tune_teacher and self.teacher is None:
             raise ConfigError("tune_teacher tunes the teacher, and none is given; name one, or leave it out.")
+        if model.mixing == "none" and model.values == "mixed":
+            raise ConfigError("values 'mixed' are those of a mixing layer, and there is none; choose a mixing as well.")
         if self.batch_size is not None and self.optim is not None:
             raise ConfigError("Both all rates and batch_size are given; leave one of them out.")
         beside = self.beside_vectors()
@@ -263,7 +269,7 @@ def from_options(options: Mapping[str, object]) -> TrainConfig:
             meant = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(sorted(OPTIONS))}."
             raise ConfigError(f"Training has no option {name!r}; {meant}")
     given: dict[str, Any] = dict(options)
-    return TrainConfig(**given)
+    return TrainConfig(**given, given=frozenset(given))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -203,7 +203,7 @@ def _merged(finished: Finished, config: TrainConfig) -> TrainConfig:
     facts, found = finished.facts, {}
     for name, option in OPTIONS.items():
         now, was = getattr(config, name), facts.options.get(name, option.default)
-        other = now != option.default and plain(now) != plain(was)
+        other = (name in config.given or now != option.default) and plain(now) != plain(was)
         if other and name in _STRUCTURE and not facts.whole:
             value = "the default" if was is None else plain(was)
             raise ConfigError(

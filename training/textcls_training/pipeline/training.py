@@ -183,7 +183,7 @@ def _run(task: Task, state: Path | None, opened_files: ExitStack) -> TrainingRun
     report, tables = _saved(task, prepared.names, outcome, columns, len(fitted.learned.labels))
     clock.lap("saving")
     if folder is not None and not outcome.fitted.selected.interrupted:
-        _keep(folder, task, prepared, fitted)
+        report = replace(report, cannot_go_on=_keep(folder, task, prepared, fitted))
         clock.lap("keeping")
     report = replace(report, seconds=clock.seconds)
     return TrainingRun(report, outcome.fitted.model, tables, outcome.fitted.selected, prepared.part)
@@ -304,11 +304,9 @@ def _summarised(info: ModelInfo, fitted: Fitted, tables: Tables, decisions: Held
     return replace(info, training={**info.training, **summary})
 
 
-def _keep(folder: StateFolder, task: Task, prepared: Prepared, fitted: Fitted) -> None:
-    """Keep the finished training, so that another can go on from it; what prevents that is told."""
+def _keep(folder: StateFolder, task: Task, prepared: Prepared, fitted: Fitted) -> str | None:
+    """Keep the finished training, so that another can go on from it; return what prevents that."""
     alone = _alone(task, fitted.config)
-    if alone is not None:
-        task.callback.note(f"No training will go on from {folder.path}: {alone}.")
     keep(
         folder,
         task.given,
@@ -322,6 +320,7 @@ def _keep(folder: StateFolder, task: Task, prepared: Prepared, fitted: Fitted) -
         rows=task.rows,
         alone=alone,
     )
+    return alone
 
 
 def _identity(task: Task, resolved: ResolvedConfig, distillation: Distillation | None) -> dict[str, Any]:
@@ -351,5 +350,5 @@ def _alone(task: Task, resolved: ResolvedConfig) -> str | None:
     if task.config.model is not None or task.config.optim is not None:
         return "its model was given as a whole"
     if task.keeps_fits and resolved.impl == "reference":
-        return "it was trained by the reference, and holds a sample of its rows; --rehearsal-rows holds more"
+        return "it was trained in PyTorch, and its state holds a sample of its rows; --rehearsal-rows holds more"
     return None

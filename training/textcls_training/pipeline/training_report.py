@@ -87,6 +87,7 @@ class TrainReport:
             and where there are none.
         columns: what columns beside the text bring; none without any.
         trainer: who trained: compiled loops of gradient steps, machines of one label each, or the reference.
+        cannot_go_on: why no other training can go on from the state that was kept; None if one can, or none was kept.
     """
 
     rows: int
@@ -108,6 +109,7 @@ class TrainReport:
     threshold_rows: Mapping[str, int] | None = None
     columns: tuple[ColumnGain, ...] = ()
     trainer: Trainers = "compiled"
+    cannot_go_on: str | None = None
 
     @classmethod
     def of(
