@@ -12,6 +12,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 from scipy.stats import binomtest
 from sklearn.metrics import f1_score
 
@@ -23,6 +24,7 @@ from textcls.display.html.report import report_fragments
 from textcls.display.markdown.card import model_card
 from textcls.display.markdown.report import report_markdown
 from textcls.display.report_lines import summary_lines
+from textcls.display.terminal.evaluation import label_table
 from textcls.evaluation import intervals, metrics
 from textcls.evaluation.data_quality.scripts import script_of
 from textcls.evaluation.reporting.abstention import Costs, abstention
@@ -95,6 +97,23 @@ def test_of_a_label_that_is_always_right_the_interval_is_that_of_its_rows() -> N
     assert first == second == intervals.share(40, 40)
     assert macro == intervals.share(80, 80)
     assert absent == (0.0, 0.0, 1.0)
+
+
+def test_the_interval_of_macro_f1_holds_it_where_draws_lack_rare_labels() -> None:
+    random = np.random.default_rng(3)
+    right = random.integers(0, 10, 400)
+    answers = np.where(random.random(400) < 0.8, right, random.integers(0, 60, 400))
+    macro, _ = intervals.f1_intervals(right, answers, 60)
+    assert macro.low <= macro.value <= macro.high
+
+
+def test_labels_without_rows_stand_last_and_without_scores() -> None:
+    report = metrics.report(np.eye(3)[[1, 1, 2]], np.array([1, 1, 2]), ("a", "b\u200b" * 80, "c"))
+    console = Console(width=120, record=True)
+    console.print(*label_table(report), sep="\n")
+    lines = console.export_text().splitlines()
+    assert lines[-1].split() == ["a", "0"]
+    assert max(map(len, lines)) < 120
 
 
 def test_the_bins_of_reliability_add_up_to_the_calibration_error(found: OneLabelModelReport) -> None:

@@ -128,19 +128,24 @@ def f1_intervals(right_N: Int64, answer_N: Int64, labels: int, seed: int = 0) ->
     have_C, hits_C = np.bincount(right_N, minlength=labels), np.bincount(right_N[right_N == answer_N], minlength=labels)
     rows_C = have_C + np.bincount(answer_N, minlength=labels) - hits_C
     of_labels = zip(f1_BC.T, rows_C.tolist(), strict=True)
-    return of_draws(macro_B, len(right_N)), [of_draws(f1_B, rows) for f1_B, rows in of_labels]
+    return of_draws(macro_B, len(right_N), biased=True), [of_draws(f1_B, rows) for f1_B, rows in of_labels]
 
 
-def of_draws(value_B: Float64, rows: int) -> Estimate:
+def of_draws(value_B: Float64, rows: int, *, biased: bool = False) -> Estimate:
     """Return a figure with its interval, by what it is on the rows, first, and on each draw of them.
 
     Args:
         value_B: the figure.
         rows: on how many rows it rests: where all draws are 0 or all 1, the interval is that of a share of so many.
+        biased: whether draws lie to one side of the figure, as means over labels do, since a draw lacks rare ones: as
+            far as draws are beside it, the figure is beside the truth on the other side (Davison and Hinkley 1997,
+            5.2.1). The figure itself is always in the interval.
     """
     tail = 50 * (1 - CONFIDENCE)
     low, high = np.percentile(value_B[1:], [tail, 100 - tail])
     found = float(value_B[0])
     if low == high and found in (0.0, 1.0):
         return share(round(found * rows), rows)
+    if biased:
+        low, high = max(0.0, min(2 * found - high, found)), min(1.0, max(2 * found - low, found))
     return Estimate(found, float(low), float(high))

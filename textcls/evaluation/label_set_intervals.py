@@ -67,7 +67,7 @@ def label_set_intervals(gold_NC: Bools, assigned_NC: Bools, seed: int = 0) -> La
     rows_C = (gold_NC | assigned_NC).sum(0).tolist()
     return LabelSetIntervals(
         micro_f1=of_draws(drawn.micro_f1, rows),
-        macro_f1=of_draws(drawn.macro_f1, rows),
+        macro_f1=of_draws(drawn.macro_f1, rows, biased=True),
         exact=share(int((gold_NC == assigned_NC).all(1).sum()), rows),
         f1=tuple(of_draws(f1_B, count) for f1_B, count in zip(drawn.f1.T, rows_C, strict=True)),
     )

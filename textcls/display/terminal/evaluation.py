@@ -9,7 +9,7 @@ from rich.text import Text
 
 from textcls.display.report_lines import LEARNED, LEVELS, levels, levels_notes
 from textcls.display.terminal.worst_labels import worst
-from textcls.display.text import one_line, percent, plural, top_k_sentence
+from textcls.display.text import named, percent, plural, top_k_sentence
 from textcls.evaluation.evaluation import Evaluation
 from textcls.evaluation.label_paths import PathEvaluation
 from textcls.evaluation.metrics import ClassificationReport
@@ -96,18 +96,16 @@ def label_table(report: ClassificationReport) -> Iterator[Table | Text]:
     table = Table("label", box=None, pad_edge=False)
     for name in ("precision", "recall", "F1", "rows"):
         table.add_column(name, justify="right")
-    for label in labels:
-        table.add_row(
-            Text(one_line(label.label)),
-            *(percent(score, 1) for score in (label.precision, label.recall, label.f1)),
-            f"{label.rows:,}",
-        )
+    # Rows say nothing of a label that none of them has.
+    for label in sorted(labels, key=lambda label: not label.rows):
+        scores = [percent(score, 1) if label.rows else "" for score in (label.precision, label.recall, label.f1)]
+        table.add_row(Text(named(label.label)), *scores, f"{label.rows:,}")
     yield table
 
 
 def confusion_table(report: ClassificationReport, width: int) -> Table | None:
     """Return the confusion matrix; if it is wider than `width`, the confusions that occur most, if any."""
-    names = [one_line(label.label) for label in report.labels]
+    names = [named(label.label) for label in report.labels]
     heads = ["right \\ answered", *names]
     if max(map(cell_len, heads)) + sum(2 + max(4, cell_len(name)) for name in names) > width:
         return _worst_confusions(report)
@@ -127,5 +125,5 @@ def _worst_confusions(report: ClassificationReport) -> Table | None:
         "right", "answered", "rows", box=None, pad_edge=False, title="most frequent confusions", title_justify="left"
     )
     for right, answered, rows in worst:
-        table.add_row(Text(one_line(right)), Text(one_line(answered)), f"{rows:,}")
+        table.add_row(Text(named(right)), Text(named(answered)), f"{rows:,}")
     return table

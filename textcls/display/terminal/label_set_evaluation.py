@@ -8,7 +8,7 @@ from rich.text import Text
 
 from textcls.display.report_lines import LEARNED
 from textcls.display.terminal.worst_labels import worst
-from textcls.display.text import one_line, percent, plural
+from textcls.display.text import named, percent, plural
 from textcls.evaluation.label_set_evaluation import LabelSetEvaluation, few_rows_sentence
 from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.evaluation.unknown_labels import names_of, never_assigned_sentence
@@ -78,11 +78,12 @@ def label_table(report: LabelSetReport) -> Iterator[Table | Text]:
     table = Table("label", box=None, pad_edge=False)
     for name in ("threshold", "precision", "recall", "F1", "avg. precision", "ECE", "rows", "assigned"):
         table.add_column(name, justify="right")
-    for label in labels:
+    # Rows say nothing of how a label is found that none of them has.
+    for label in sorted(labels, key=lambda label: not label.rows):
         precision = "-" if label.average_precision is None else percent(label.average_precision, 1)
         scores = (percent(value, 1) for value in (label.threshold, label.precision, label.recall, label.f1))
         table.add_row(
-            Text(one_line(label.label)),
+            Text(named(label.label)),
             *scores,
             precision,
             f"{label.ece:.3f}",
@@ -97,5 +98,5 @@ def mixed_up_table(report: LabelSetReport) -> Table:
     table = Table("has", "was assigned instead", box=None, pad_edge=False)
     table.add_column("rows", justify="right")
     for has, assigned, rows in report.mixed_up[:MIXED_UP]:
-        table.add_row(Text(one_line(has)), Text(one_line(assigned)), f"{rows:,}")
+        table.add_row(Text(named(has)), Text(named(assigned)), f"{rows:,}")
     return table
