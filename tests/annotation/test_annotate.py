@@ -101,6 +101,16 @@ def test_what_is_written_teaches_a_student(files: Path, server: Server, sample_p
     assert result.exit_code == 0, result.stderr
 
 
+def test_check_says_whose_answers_the_labels_are_and_which_are_in_doubt(files: Path, server: Server) -> None:
+    annotate(files, server.url, "--model", "contrary")
+    result = run("check", files / "out.csv")
+    assert result.exit_code == 0, result.stderr
+    assert "no column 'label'; 'answer' is read as the label" in result.stderr
+    shown = " ".join(result.stdout.split())
+    assert "The labels of 12 rows are answers of small, contrary, and not of people" in shown
+    assert "4 are less probable than 60%: textcls label --label-columns 'p_*' asks for them first" in shown
+
+
 def test_nothing_is_asked_twice(files: Path, server: Server) -> None:
     with (files / "texts.csv").open("a") as file:
         file.write(f"12,{TEXTS[0]}\n")

@@ -33,6 +33,8 @@ def test_at_least_two_labels_are_needed(texts: Path) -> None:
 def test_options_that_do_not_go_together_are_refused(texts: Path) -> None:
     assert "--label-separator needs --suspects" in fail(2, "label", texts, "--labels", "a,b", "--label-separator", ";")
     assert "--label-column needs --suspects" in fail(2, "label", texts, "--labels", "a,b", "--label-column", "x")
+    assert "--label-columns brings answers" in fail(2, "label", texts, "--suspects", "--label-columns", "p_*")
+    assert "has no column that --label-columns p_* names" in fail(3, "label", texts, "--label-columns", "p_*")
     assert "two labels have the same name" in run("label", texts, "--labels", "a,a").stderr
 
 

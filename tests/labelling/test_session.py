@@ -11,6 +11,7 @@ from tests.labelling.files import Open
 from textcls.errors import InputError, NotFoundError, TextclsError
 from textcls.evaluation.data_quality.label_audit import SuspectRow
 from textcls.labelling.answers import Annotation
+from textcls.labelling.given import GivenAnswers
 from textcls.labelling.learner import Learned
 from textcls.labelling.session import LEASE, Session
 
@@ -295,3 +296,33 @@ def test_a_training_that_fails_is_told_and_labelling_goes_on(begin: Begin, model
     finally:
         session.close()
         thread.join()
+
+
+def test_answers_that_texts_bring_along_are_proposed_and_the_doubtful_ones_asked_first(begin: Begin) -> None:
+    answers: list[dict[str, float]] = [{"a": 0.9, "c": 0.1} for _ in TEXTS]
+    answers[7], answers[8] = {"c": 0.52, "a": 0.48}, {}
+    session = begin(given=GivenAnswers.of(answers, several=False))
+    assert [one["label"] for one in session.state()["labels"]] == ["a", "b", "c"]
+    for row, first in ((8, "a"), (7, "c")):
+        found = session.next("one")
+        assert found is not None
+        assert found["row"] == row
+        assert (found["proposal"]["by"], found["proposal"]["labels"][0]["label"]) == ("answers", first)
+        session.answer("one", row, ["b"])
+
+
+def test_it_is_told_how_often_the_answers_that_came_along_are_those_of_people(begin: Begin) -> None:
+    session = begin(given=GivenAnswers.of([{"a": 0.9, "b": 0.1} for _ in TEXTS], several=False))
+    assert session.state()["agreement"] is None
+    while (found := session.next("one")) is not None:
+        session.answer("one", found["row"], ["a" if found["row"] % 4 else "b"])
+    agreement = session.state()["agreement"]
+    assert (agreement["right"], agreement["rows"]) == (30, 40)
+    assert agreement["low"] < 0.75 < agreement["high"]
+
+
+def test_of_several_labels_those_that_are_likelier_than_not_are_proposed() -> None:
+    given = GivenAnswers.of([{"a": 0.9, "b": 0.6, "c": 0.2}, {"a": 0.1}], several=True)
+    assert given.proposal(0)["assigned"] == ["a", "b"]
+    assert [sorted(given.answered(row)) for row in (0, 1)] == [["a", "b"], []]
+    assert given.order() == [0, 1]

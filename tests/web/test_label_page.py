@@ -354,3 +354,22 @@ def test_an_arrow_that_is_held_skips_one_text(visit: Open, label: Callable[..., 
     page.keyboard.press("1")
     labelled(page, 1)
     assert "1 skipped" in page.inner_text("#counts")
+
+
+def test_answers_of_a_language_model_are_proposed_the_doubtful_first_and_compared_with_yours(
+    visit: Open, label: Callable[..., str], tmp_path: Path
+) -> None:
+    rows = [(text, 0.9 if "invoice" in text else 0.2) for text in TEXTS]
+    rows[30] = (TEXTS[30], 0.55)
+    write_rows(
+        tmp_path / "texts.csv", [["text", "p_bill", "p_ship"], *([t, str(b), str(round(1 - b, 2))] for t, b in rows)]
+    )
+    page = go(visit, label("--label-columns", "p_*"))
+    assert page.inner_text("#text") == TEXTS[30]
+    assert "What is marked came along." in page.inner_text("#chosen")
+    assert "55%" in page.inner_text("#labels button.at")
+    for number in range(1, 41):
+        page.keyboard.press("Enter")
+        labelled(page, number)
+    assert {line["label"] for line in lines(tmp_path)} == {"bill", "ship"}
+    page.locator("#agreed", has_text="are yours on 40 of 40 random texts, 100%").wait_for()

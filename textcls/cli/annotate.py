@@ -21,6 +21,7 @@ from textcls.cli.options import (
 )
 from textcls.cli.reading import Reading
 from textcls.data import ReadOptions, open_table
+from textcls.data.columns import ANSWER, ANSWERED_BY, PROBABILITY
 from textcls.data.rows import Row
 from textcls.data.targets import TargetOptions
 from textcls.data.writing import NewTable
@@ -41,8 +42,7 @@ optional_dependencies.look_for("openai")
 
 # So many of the texts are asked about before it is said what all of them take.
 _FIRST: Final = 20
-_PROBABILITY: Final = "p_"
-_ADDED: Final = ("answer", "answered_by", "answered_at", "answered_prompt", "answered_tokens", "answered_seconds")
+_ADDED: Final = (ANSWER, ANSWERED_BY, "answered_at", "answered_prompt", "answered_tokens", "answered_seconds")
 _BY_MODEL: Final = "answer_of_"
 _Known = Sequence[tuple[str, tuple[str, ...]]]
 
@@ -190,7 +190,7 @@ def annotate(
         work.say_at_the_end(len(given.rows) - done)
     click.echo(
         f"{plural(done, 'row')} of {len(given.rows):,} -> {output}."
-        + (f" Next: textcls train LABELLED --unlabelled {output} --probabilities '{_PROBABILITY}*'" if done else "")
+        + (f" Next: textcls train LABELLED --unlabelled {output} --probabilities '{PROBABILITY}*'" if done else "")
     )
 
 
@@ -360,14 +360,14 @@ def _given(path: Path, text_columns: Sequence[str], known: _Known, reading: Read
     columns = dict.fromkeys(name for _, row in rows for name in row.fields)
     if taken := next((name for name in columns if _is_added(name)), None):
         raise InputError(
-            f"{path} has a column {taken!r}, and {listed(_ADDED)} and all that begin with {_PROBABILITY} are "
+            f"{path} has a column {taken!r}, and {listed(_ADDED)} and all that begin with {PROBABILITY} are "
             "columns of the answers: rename it."
         )
     return _Rows([row for _, row in rows], [sent(text) for text, _ in rows], known)
 
 
 def _is_added(name: str) -> bool:
-    return name in _ADDED or name.startswith((_PROBABILITY, _BY_MODEL))
+    return name in _ADDED or name.startswith((PROBABILITY, _BY_MODEL))
 
 
 def _show(prompt: "Prompt", text: str) -> None:
@@ -425,7 +425,7 @@ def _write(table: NewTable, work: _Work) -> int:
     """Write the rows that were answered; return how many."""
     names, annotators = work.prompt.names, work.annotators
     by_model = [f"{_BY_MODEL}{one.endpoint.model}" for one in annotators] if len(annotators) > 1 else []
-    added = [*(f"{_PROBABILITY}{name}" for name in names), *_ADDED, *by_model]
+    added = [*(f"{PROBABILITY}{name}" for name in names), *_ADDED, *by_model]
     columns = list(dict.fromkeys(name for row in work.given.rows for name in row.fields))
     done = 0
     with table.open(columns, added) as writer:

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Collection, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import click
 
@@ -20,6 +20,7 @@ from textcls.errors import ConfigError, InputError
 from textcls.evaluation.data_quality.label_audit import SuspectRow
 from textcls.evaluation.label_set_evaluation import present
 from textcls.labelling.answers import OWN_FIELDS, Annotation, AnnotationsFile
+from textcls.labelling.given import GivenAnswers
 from textcls.labelling.http import Server
 from textcls.labelling.session import Session
 from textcls.labelling.suggest import Pool
@@ -66,6 +67,12 @@ def _names(_context: click.Context, _parameter: click.Parameter, value: str | No
     metavar="SIGN",
     help="With --suspects: what stands between several labels of a cell of DATA, or json for JSON lists.",
 )
+@click.option(
+    "--label-columns",
+    metavar="PATTERN",
+    help="Columns of DATA with somebody's probabilities of the labels, such as p_* of textcls annotate: they are "
+    "proposed, and texts in doubt are asked for first.",
+)
 @click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0 for any.")
 @new_text_column_option
 @new_label_column_option
@@ -77,6 +84,7 @@ def label(
     several: bool,
     suspects: bool,
     label_separator: str | None,
+    label_columns: str | None,
     port: int,
     text_columns: tuple[str, ...],
     label_column: str | None,
@@ -88,29 +96,75 @@ def label(
     teaches it most. Every answer is on disk before the page goes on; Ctrl-C stops, and the same command continues.
     The page is for this machine alone, and for as many people at once as have its address.
     """
-    for name, given in (("--label-column", label_column), ("--label-separator", label_separator)):
-        if given is not None and not suspects:
+    for name, value in (("--label-column", label_column), ("--label-separator", label_separator)):
+        if value is not None and not suspects:
             raise ConfigError(f"{name} needs --suspects: without it, labels in DATA are not looked at.")
+    if label_columns is not None and suspects:
+        raise ConfigError("--label-columns brings answers to texts without labels, and --suspects looks at labels.")
     output = output or data.with_name(f"{data.name.partition('.')[0]}.labels.jsonl")
     check_not_an_input(output, [data])
     learner_of = None if suspects else optional_dependencies.load(LEARNER, "textcls label")
-    rows, taken = list[LabelledRow[Target]](), set(OWN_FIELDS)
     if suspects:
         targets = TargetOptions(label_separator=label_separator, several=True if several else None)
-        with reading.table_of_targets([data], text_columns, label_column, targets) as table:
-            rows = list(table.rows)
-            taken |= {*table.text_columns, table.label_column}
-        several = not isinstance(rows[0].label, str)
-    texts = [row.text for row in rows] if suspects else _texts(data, text_columns, reading)
+        work = _of_rows(data, text_columns, label_column, targets, reading)
+    elif label_columns is not None:
+        work = _of_answers(data, text_columns, label_columns, reading, several=several)
+    else:
+        work = _Work(_texts(data, text_columns, reading), several)
     reading.say_skipped()
-    found = _suspects(rows, reading) if suspects else ()
-    with closing(AnnotationsFile(output, several=several)) as file:
-        if rows:
-            _begin(file, [_as_it_came(i, row, taken) for i, row in enumerate(rows)])
-        learner = None if learner_of is None else learner_of(texts, several=several)
-        start = [] if suspects else Pool.of(texts, START_CANDIDATES).choose(START, [one.text for one in file.answers])
-        session = Session(texts, labels, file, learner, start=start, suspects=found)
-        if len(session.labels) < 2 and not several:
+    if suspects:
+        work = work._replace(suspects=_suspects(work.rows, reading))
+    _label(work, labels, output, learner_of, port)
+
+
+class _Work(NamedTuple):
+    """What is to be labelled.
+
+    Attributes:
+        texts: all of them.
+        several: whether a text may have several labels.
+        rows: of texts with labels, of which some are doubtful.
+        as_they_came: these rows as answers.
+        suspects: the doubtful ones.
+        given: answers that the texts bring along.
+    """
+
+    texts: Sequence[str]
+    several: bool
+    rows: Sequence[LabelledRow[Target]] = ()
+    as_they_came: Sequence[Annotation] = ()
+    suspects: Sequence[SuspectRow] = ()
+    given: GivenAnswers | None = None
+
+
+def _of_rows(
+    path: Path, text_columns: Sequence[str], label_column: str | None, targets: TargetOptions, reading: Reading
+) -> _Work:
+    with reading.table_of_targets([path], text_columns, label_column, targets) as table:
+        rows = list(table.rows)
+        taken = {*OWN_FIELDS, *table.text_columns, table.label_column}
+    came = [_as_it_came(i, row, taken) for i, row in enumerate(rows)]
+    return _Work([row.text for row in rows], not isinstance(rows[0].label, str), rows, came)
+
+
+def _of_answers(path: Path, columns: Sequence[str], pattern: str, reading: Reading, *, several: bool) -> _Work:
+    with reading.table_of_targets([path], columns, None, TargetOptions(label_columns=(pattern,))) as table:
+        rows = list(table.rows)
+    answers = [{} if isinstance(row.label, str) else row.label for row in rows]
+    return _Work([row.text for row in rows], several, given=GivenAnswers.of(answers, several=several))
+
+
+def _label(work: _Work, labels: Sequence[str], output: Path, learner_of: Any, port: int) -> None:
+    """Show the page until it is ended, with every answer in `output`."""
+    with closing(AnnotationsFile(output, several=work.several)) as file:
+        if work.as_they_came:
+            _begin(file, work.as_they_came)
+        learner = None if learner_of is None else learner_of(work.texts, several=work.several)
+        start: Sequence[int] = ()
+        if not work.suspects and work.given is None:
+            start = Pool.of(work.texts, START_CANDIDATES).choose(START, [one.text for one in file.answers])
+        session = Session(work.texts, labels, file, learner, start=start, suspects=work.suspects, given=work.given)
+        if len(session.labels) < 2 and not work.several:
             raise ConfigError("Name at least two labels, for example --labels billing,returns,shipping.")
         _serve(session, port)
         if file.answers:

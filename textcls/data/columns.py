@@ -11,6 +11,10 @@ from textcls.model.label_paths import MOST_LEVELS, label_columns
 Kind = Literal["text", "label"]
 DEFAULT_TEXT_COLUMNS: Final = ("text",)
 DEFAULT_LABEL_COLUMN: Final = "label"
+# What `textcls annotate` calls the answer of a model, who has given it, and the probability of a label.
+ANSWER: Final = "answer"
+ANSWERED_BY: Final = "answered_by"
+PROBABILITY: Final = "p_"
 # What is shown of a name.
 LONGEST_NAME: Final = 40
 # Compared in lower case and without signs and spaces: `Class Index` is `classindex`.
@@ -82,6 +86,8 @@ def _short(name: str) -> str:
 def well_known(columns: Sequence[str], kind: Kind) -> list[tuple[str, ...]]:
     """Return what may be meant: the columns of well-known names, where a title with a body is one choice."""
     plain = {name: re.sub(r"[\W_]", "", name.lower()) for name in columns}
+    if kind == "label" and {ANSWER, ANSWERED_BY} <= {*columns}:
+        return [(ANSWER,)]
     same = [name for name in columns if plain[name] == kind]
     if len(same) == 1:
         return [(same[0],)]

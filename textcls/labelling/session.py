@@ -18,6 +18,7 @@ from textcls.evaluation.data_quality.duplicates import near
 from textcls.evaluation.data_quality.label_audit import SuspectRow
 from textcls.labelling import progress, proposals
 from textcls.labelling.answers import Annotation, AnnotationsFile, Chosen, labels_of
+from textcls.labelling.given import GivenAnswers
 from textcls.labelling.learner import Learned, Learner
 from textcls.labelling.matching import labels_of_copies, matched, one_of_each
 from textcls.model.classifier import Classifier
@@ -62,6 +63,7 @@ class Session:
         *,
         start: Sequence[int] = (),
         suspects: Sequence[SuspectRow] = (),
+        given: GivenAnswers | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         """Begin, or go on with the answers of `file`.
@@ -73,11 +75,13 @@ class Session:
             learner: who learns from them; None for nobody.
             start: the texts to ask for while there is no model.
             suspects: texts whose label is doubtful; with any, only these are asked for.
+            given: answers that the texts bring along, which are proposed, the doubtful ones first.
             now: a clock, in seconds.
         """
         self.texts, self.file, self.several = texts, file, file.several
-        self.labels = list(dict.fromkeys([*labels, *labels_of(file.answers)]))
-        self._learner, self._now = learner, now
+        named = () if given is None else given.labels
+        self.labels = list(dict.fromkeys([*labels, *named, *labels_of(file.answers)]))
+        self._learner, self._given, self._now = learner, given, now
         self._suspects = {suspect.row: suspect for suspect in suspects}
         self._lock = threading.Condition()
         self._answer_of = matched(texts, file.answers)
@@ -85,6 +89,8 @@ class Session:
         generator = np.random.default_rng(0)
         self._random = [row for row in generator.permutation(len(texts)).tolist() if row in self._askable]
         self._queue: list[int] = [suspect.row for suspect in suspects] or list(start)
+        if given is not None:
+            self._queue = given.order()
         self._leases: dict[int, Lease] = {}
         self._skipped: set[int] = set()
         self._people: set[str] = set()
@@ -118,6 +124,7 @@ class Session:
                 "learned_from": self._learned.answers if self.classifier else 0,
                 "failed": self._failed,
                 "estimates": [found.as_json() for found in self._estimates],
+                "agreement": self._agreement(),
                 "advice": progress.advice(self._learned.answers, self._learned.changed),
             }
 
@@ -294,9 +301,20 @@ class Session:
     def _proposal(self, row: int, text: str) -> dict[str, Any] | None:
         if self._suspects:
             return proposals.by_audit(self._suspects[row])
-        if self.classifier is None:
-            return proposals.by_names(self._learned.hints.get(row, ()))
-        return proposals.by_model(self.classifier, text, SHOWN_CHARACTERS)
+        found = proposals.by_names(self._learned.hints.get(row, ()))
+        if self.classifier is not None:
+            found = proposals.by_model(self.classifier, text, SHOWN_CHARACTERS)
+        # The labels are then those that came along, and the tint is the model's.
+        return found if self._given is None else {**(found or {}), **self._given.proposal(row)}
+
+    def _agreement(self) -> dict[str, Any] | None:
+        """Return how often the answers that came along are those of people, on a random sample of the texts."""
+        if self._given is None:
+            return None
+        sample = progress.random_sample(self._random, self._answer_of, frozenset(self._skipped))
+        right = {row: self._given.answered(row) == {*self._answer_of[row].labels} for row in sample}
+        found = progress.estimate(right, sample, len(self.file.answers))
+        return None if found is None else found.as_json()
 
     # Learning
 
@@ -334,7 +352,7 @@ class Session:
         self._learned = found if found.hints else replace(found, hints=self._learned.hints)
         if classifier is not None:
             self.classifier = classifier
-        if found.order:
+        if found.order and self._given is None:
             self._queue = list(found.order)
         sample = progress.random_sample(self._random, self._answer_of, frozenset(self._skipped))
         estimate = progress.estimate(found.held_out, sample, found.answers)

@@ -5,10 +5,11 @@ from typing import Final
 
 import numpy as np
 
+from textcls.data.columns import PROBABILITY
 from textcls.data.rows import BadRows
 from textcls.evaluation.data_quality import duplicates, label_findings
 from textcls.evaluation.data_quality.finding import Finding, first_of, places, plural
-from textcls.evaluation.data_quality.survey import Survey
+from textcls.evaluation.data_quality.survey import SURE, Survey
 from textcls.model.features import MAX_TOKENS
 
 # Texts of which so many are numbers or keys, nearly all different, are hardly texts; few rows say nothing.
@@ -24,6 +25,7 @@ def find(survey: Survey, valid: Survey | None = None, bad: BadRows | None = None
     # Of names that are several labels in one, the numbers say nothing of the labels.
     numbers = () if joint else (_many_labels, label_findings.rare, label_findings.unbalanced)
     checks: tuple[Callable[[Survey], Iterator[Finding]], ...] = (
+        _answered,
         _suspicious_columns,
         _untrainable,
         _blank,
@@ -47,6 +49,18 @@ def _unusable(bad: BadRows) -> Iterator[Finding]:
     if bad.count:
         message = f"{plural(bad.count, 'row', 'rows')} cannot be used: {bad.reasons()}."
         yield Finding("unusable", message, bad.count)
+
+
+def _answered(survey: Survey) -> Iterator[Finding]:
+    if survey.answered:
+        rows, names = survey.answered.total(), first_of([*survey.answered])
+        message = f"The labels of {plural(rows, 'row', 'rows')} are answers of {names}, and not of people"
+        if doubtful := len(survey.unsure):
+            message += (
+                f"; {plural(doubtful, 'is', 'are')} less probable than {SURE:.0%}: textcls label --label-columns "
+                f"'{PROBABILITY}*' asks for them first"
+            )
+        yield Finding("answered", f"{message}.", rows, places(survey, survey.unsure))
 
 
 def _suspicious_columns(survey: Survey) -> Iterator[Finding]:

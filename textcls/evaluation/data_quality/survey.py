@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from textcls.data.columns import ANSWERED_BY, PROBABILITY
 from textcls.data.labelled import Labelled, LabelledRow, LabelledSets
 from textcls.data.places import Places
 from textcls.data.targets import Target
@@ -22,6 +23,8 @@ from textcls.model.label_sets import LabelSet
 Int64 = NDArray[np.int64]
 # With this probability a label of a label set counts as one that the row has.
 HAS: Final = 0.5
+# An answer of a model that is less probable is in doubt.
+SURE: Final = 0.6
 # What programs write where there is no text.
 NOTHING: Final = frozenset({"nan", "null", "none", "n/a", "#n/a", "<na>", "nat", "undefined", "[deleted]", "[removed]"})
 # Tags and entities of HTML; other words in angle brackets, and signs of comparison, may be meant.
@@ -55,6 +58,8 @@ class Survey:
         lightest: the smallest weight of a row.
         heaviest: the largest one.
         columns: beside the text; rows that differ there are no copies.
+        answered: how many labels were given by whom, where `textcls annotate` says so.
+        unsure: numbers of the rows whose label that model gave less than `SURE`.
     """
 
     counts: bool = True
@@ -71,6 +76,8 @@ class Survey:
     lightest: float = inf
     heaviest: float = -inf
     columns: Sequence[str] = ()
+    answered: Counter[str] = field(default_factory=Counter)
+    unsure: list[int] = field(default_factory=list)
     _number: dict[tuple[str, ...], int] = field(default_factory=dict)
     _label: "array[int]" = field(default_factory=lambda: array("q"))
     _exact: "array[int]" = field(default_factory=lambda: array("q"))
@@ -112,6 +119,10 @@ class Survey:
         for text, label, row, weight in rows:
             self.add(text, label, weight, [row.fields.get(name) for name in self.columns])
             self.places.append(row)
+            if who := row.fields.get(ANSWERED_BY):
+                self.answered[str(who)] += 1
+                if _probability(row.fields.get(f"{PROBABILITY}{label}")) < SURE:
+                    self.unsure.append(self.rows - 1)
         return self
 
     def _names(self, labels: LabelSet) -> tuple[str, ...]:
@@ -165,3 +176,11 @@ class Survey:
     def tokens(self) -> Int64:
         """How many tokens each text has."""
         return np.array(self._tokens, np.int64)
+
+
+def _probability(cell: object) -> float:
+    """Return the probability in a cell, 1 where there is none."""
+    try:
+        return float(cell)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return 1.0

@@ -2,7 +2,7 @@
 import { byId, count, make } from "./dom.mjs";
 import { level, named, visible } from "./explain.mjs";
 import { meant, scoresOf, shown } from "./label_choice.mjs";
-import { chart, sentence } from "./label_progress.mjs";
+import { agreement, chart, sentence } from "./label_progress.mjs";
 
 const POLL = 2000;
 const token = location.hash.slice(1);
@@ -92,12 +92,13 @@ function reason({ chosen, proposal, labels }) {
     return `Labelled ${named(own.label)}, which models that have not seen it give ${percent(own.score)}; they say ${named(suggested.label)}, ${percent(suggested.score)}.`;
   }
   const again = labels.length ? "Your last answer, to change. " : "";
+  const came = proposal?.by === "answers";
   const why = {
     start: "One of the texts to begin with, which are unlike each other.",
-    model: "The model is unsure of this one, or has seen none like it.",
+    model: came ? "The answer that it brings along is among the least sure." : "The model is unsure of this one, or has seen none like it.",
     random: "A random text, for an honest estimate.",
   }[chosen];
-  const hint = proposal?.by === "names" ? " The label that is marked is a guess by its name alone." : "";
+  const hint = proposal?.by === "names" ? " The label that is marked is a guess by its name alone." : came ? " What is marked came along." : "";
   return `${again}${why ?? ""}${hint}`;
 }
 
@@ -232,6 +233,7 @@ function tell(state) {
   byId("progress").hidden = state.suspects;
   const [number, why] = sentence(state);
   byId("accuracy").replaceChildren(...(number ? [make("b", {}, number)] : []), why);
+  byId("agreed").textContent = agreement(state);
   const curve = chart(state.estimates);
   byId("chart").replaceChildren(...(curve ? [curve] : []));
   byId("advice").textContent = state.advice ?? "";
@@ -256,7 +258,7 @@ async function poll() {
       return;
     }
     const { proposal, labels } = page.task;
-    const late = proposal?.by !== "model" && state.learned_from && !labels.length;
+    const late = !proposal?.pieces && state.learned_from && !labels.length;
     const hinted = proposal === null && !state.learned_from && !state.learning && page.hintTries < 3;
     if (!untouched() || !(late || hinted)) return;
     page.hintTries += hinted ? 1 : 0;

@@ -22,6 +22,12 @@ export function sentence(state) {
   ];
 }
 
+/** How often the answers that came along are those of people. */
+export function agreement({ agreement: found }) {
+  if (!found) return "";
+  return `The answers that came along are yours on ${found.right} of ${found.rows} random texts, ${percent(found.accuracy)} (${percent(found.low)} to ${percent(found.high)}).`;
+}
+
 function make(tag, attributes, text) {
   const node = document.createElementNS(SVG, tag);
   for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
