@@ -82,7 +82,7 @@ def test_each_text_gets_a_probability_for_each_label_and_who_answered_stands_bes
 
 
 def test_what_is_written_teaches_a_student(files: Path, server: Server, sample_path: Path) -> None:
-    annotate(files, server.url)
+    annotate(files, server.url, "--price", "1000", "2000")
     (files / "learn.csv").write_text(
         "text,label\n"
         + "".join(f"about {name} number {i},{name}\n" for i in range(8) for name in ("billing", "returns", "shipping"))
@@ -99,6 +99,8 @@ def test_what_is_written_teaches_a_student(files: Path, server: Server, sample_p
     ]
     result = run("train", files / "learn.csv", *options)
     assert result.exit_code == 0, result.stderr
+    costs = [float(row["answered_dollars"]) for row in rows(files / "out.csv")]
+    assert f"${1000 * sum(costs) / len(costs):,.2f}, and take this model" in result.stdout.replace("\n", " ")
 
 
 def test_check_says_whose_answers_the_labels_are_and_which_are_in_doubt(files: Path, server: Server) -> None:

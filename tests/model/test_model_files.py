@@ -290,7 +290,7 @@ def test_a_model_larger_than_the_operator_allows_is_refused_before_it_is_read(mo
     status, told = run("serve", model_path, "--port", "0", "--max-model-bytes", "100000")
     size = model_path.stat().st_size
     assert status == 4
-    limit = "a model file may have at most 100,000; max_model_bytes says so."
+    limit = "a model file may have at most 100,000; --max-model-bytes says so."
     assert told == f"Error: {model_path} has {size:,} bytes, and {limit}\n"
 
 

@@ -97,4 +97,4 @@ def test_a_start_from_a_hanging_file_system_ends_in_one_sentence(hanging_folder:
     status, said = ended(hanging_folder / "a.onnx", "--load-seconds", "1")
     assert status == 6
     assert said.count("\n") == 1
-    assert "a.onnx could not be read and tested within load_seconds, which is 1" in said
+    assert "a.onnx could not be read and tested within --load-seconds, which is 1" in said

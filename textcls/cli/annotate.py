@@ -43,6 +43,7 @@ optional_dependencies.look_for("openai")
 # So many of the texts are asked about before it is said what all of them take.
 _FIRST: Final = 20
 _ADDED: Final = (ANSWER, ANSWERED_BY, "answered_at", "answered_prompt", "answered_tokens", "answered_seconds")
+_DOLLARS: Final = "answered_dollars"
 _BY_MODEL: Final = "answer_of_"
 _Known = Sequence[tuple[str, tuple[str, ...]]]
 
@@ -214,6 +215,14 @@ class _Work(NamedTuple):
 
         return joined(one.answers.get(text) for one in self.annotators)
 
+    def dollars(self, text: str) -> float:
+        """Return what the answers to a text cost, as far as prices are known."""
+        from textcls.annotation.price import Tokens
+
+        pairs = [(one.answers.get(text), price) for one, price in zip(self.annotators, self.prices, strict=True)]
+        known = [Tokens(one.tokens_in, one.tokens_out).dollars(price) for one, price in pairs if one and price]
+        return round(sum(known), 9)
+
     def labels(self, text: str, annotator: "Annotator | None" = None) -> tuple[str, ...] | None:
         """Return the labels that a model answers, or all together; None if there is no answer."""
         from textcls.annotation.annotate import labels_of
@@ -367,7 +376,7 @@ def _given(path: Path, text_columns: Sequence[str], known: _Known, reading: Read
 
 
 def _is_added(name: str) -> bool:
-    return name in _ADDED or name.startswith((PROBABILITY, _BY_MODEL))
+    return name in (*_ADDED, _DOLLARS) or name.startswith((PROBABILITY, _BY_MODEL))
 
 
 def _show(prompt: "Prompt", text: str) -> None:
@@ -425,7 +434,8 @@ def _write(table: NewTable, work: _Work) -> int:
     """Write the rows that were answered; return how many."""
     names, annotators = work.prompt.names, work.annotators
     by_model = [f"{_BY_MODEL}{one.endpoint.model}" for one in annotators] if len(annotators) > 1 else []
-    added = [*(f"{PROBABILITY}{name}" for name in names), *_ADDED, *by_model]
+    priced = [_DOLLARS] if any(work.prices) else []
+    added = [*(f"{PROBABILITY}{name}" for name in names), *_ADDED, *priced, *by_model]
     columns = list(dict.fromkeys(name for row in work.given.rows for name in row.fields))
     done = 0
     with table.open(columns, added) as writer:
@@ -442,6 +452,7 @@ def _write(table: NewTable, work: _Work) -> int:
                 work.prompt.digest[:12],
                 answer.tokens,
                 round(answer.seconds, 3),
+                *(work.dollars(text) for _ in priced),
                 *(_cell(work.labels(text, one), work.prompt) for one in annotators if by_model),
             ]
             kept = row._replace(fields={name: row.fields.get(name) for name in columns})

@@ -3,6 +3,8 @@
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from time import perf_counter
+from typing import Final
 
 from rich.console import Console
 from rich.table import Table
@@ -10,14 +12,19 @@ from rich.text import Text
 
 from textcls.display.terminal import label_set_evaluation
 from textcls.display.terminal.evaluation import label_table, score_line, top_k_line
-from textcls.display.text import percent, plural
+from textcls.display.text import listed, percent, plural
 from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.evaluation.label_thresholds import resting_sentence
 from textcls.evaluation.metrics import ClassificationReport
 from textcls.evaluation.unknown_labels import names_of
+from textcls.model.classifier import Classifier
+from textcls_training.data.unlabelled import UnlabelledTexts
 from textcls_training.distillation.report import DistillationReport
 from textcls_training.fit.columns.selection import LEAST_ROWS, ColumnGain
 from textcls_training.pipeline.training_report import TrainReport
+
+# So many texts are answered to tell how long it takes.
+_TIMED: Final = 200
 
 
 def summarise(console: Console, report: TrainReport, output: Path) -> None:
@@ -64,6 +71,19 @@ def summarise(console: Console, report: TrainReport, output: Path) -> None:
         ),
         soft_wrap=True,
     )
+
+
+def cost_line(given: UnlabelledTexts, classifier: Classifier) -> str:
+    """Say what a thousand answers took who gave those to the unlabelled texts, and what the student takes."""
+    texts, costs = given.texts[:_TIMED], given.costs
+    begun = perf_counter()
+    for text in texts:
+        classifier.predict(text)
+    ours = 1000 * (perf_counter() - begun) / len(texts)
+    took = [f"{1000 * costs.tokens / costs.answers:,.0f} tokens"]
+    took += [f"{1000 * costs.seconds / costs.answers:,.0f} seconds"] if costs.seconds else []
+    took += [f"${1000 * costs.dollars / costs.answers:,.2f}"] if costs.dollars else []
+    return f"A thousand answers took {listed(took)}, and take this model {ours:.2g} seconds here."
 
 
 def _shown(held: ClassificationReport | LabelSetReport) -> tuple[Text, list[Table | Text]]:

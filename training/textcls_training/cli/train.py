@@ -44,6 +44,7 @@ from textcls.evaluation.data_quality.findings import find
 from textcls.evaluation.data_quality.survey import Survey
 from textcls.explain.stability import MOST_MODELS
 from textcls.model.artifact import ModelInfo, read_file
+from textcls.model.classifier import Classifier
 from textcls.model.columns import Column
 from textcls.model.model_file.onnx_file import metadata
 from textcls_training.cli.beside import BesideModel
@@ -258,7 +259,7 @@ def train(
         clock.lap("beside it")
     if verbose:
         click.echo(f"Seconds: {clock}.", err=True)
-    _show(report, output, clock, as_json=as_json)
+    _show(report, output, clock, more_texts, as_json=as_json)
     if report.interrupted:
         click.echo(
             f"Interrupted: {output} holds what was learned from {report.rows:,} rows; whole epochs: {report.epochs}.",
@@ -267,13 +268,17 @@ def train(
         raise click.exceptions.Exit(INTERRUPTED)
 
 
-def _show(report: "TrainReport", output: Path, clock: Clock, *, as_json: bool) -> None:
+def _show(
+    report: "TrainReport", output: Path, clock: Clock, unlabelled: UnlabelledTexts | None, *, as_json: bool
+) -> None:
     if as_json:
         click.echo(json_line({"output": str(output), **report.to_json(), "seconds": clock.seconds}))
     else:
-        from textcls_training.cli.summary import summarise
+        from textcls_training.cli.summary import cost_line, summarise
 
         summarise(stdout_console(), report, output)
+        if unlabelled is not None and unlabelled.costs.answers:
+            click.echo(cost_line(unlabelled, Classifier.load(output)))
 
 
 def _threshold_of(model: Path) -> float | None:

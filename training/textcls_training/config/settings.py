@@ -225,7 +225,7 @@ class TrainConfig:
             raise ConfigError("keep_texts is only for a head of prototypes; no other model file holds texts.")
         if self.tune_teacher and self.teacher is None:
             raise ConfigError("tune_teacher tunes the teacher, and none is given; name one, or leave it out.")
-        if model.mixing == "none" and model.values == "mixed":
+        if model is self and self.mixing == "none" and self.values == "mixed":
             raise ConfigError("values 'mixed' are those of a mixing layer, and there is none; choose a mixing as well.")
         if self.batch_size is not None and self.optim is not None:
             raise ConfigError("Both all rates and batch_size are given; leave one of them out.")

@@ -1,6 +1,7 @@
 """Texts without labels: of however many, a bounded sample that depends on the texts alone, and holds none twice."""
 
 import hashlib
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappush, heappushpop
@@ -20,6 +21,38 @@ class UnlabelledText(NamedTuple):
     probabilities: Sequence[float] | None = None
 
 
+@dataclass(slots=True)
+class AnswerCosts:
+    """What answers of a model have taken, where their file says so, as that of `textcls annotate` does.
+
+    Attributes:
+        answers: how many there are.
+        tokens: that were read and written.
+        seconds: one after the other.
+        dollars: 0 where no price is known.
+    """
+
+    answers: int = 0
+    tokens: float = 0.0
+    seconds: float = 0.0
+    dollars: float = 0.0
+
+    def add(self, fields: Mapping[str, object]) -> None:
+        """Add what a row says of its answer."""
+        tokens, seconds, dollars = (_number(fields.get(f"answered_{of}")) for of in ("tokens", "seconds", "dollars"))
+        self.answers += tokens > 0
+        self.tokens, self.seconds, self.dollars = self.tokens + tokens, self.seconds + seconds, self.dollars + dollars
+
+
+def _number(cell: object) -> float:
+    """Return the number in a cell, 0 where there is none."""
+    try:
+        found = float(cell)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return 0.0
+    return found if 0 < found < math.inf else 0.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnlabelledTexts:
     """Texts without labels, each once.
@@ -30,6 +63,7 @@ class UnlabelledTexts:
         given: how many texts there were.
         copies: how many of them were left out because labelled rows hold the same tokens.
         of_labelled: what somebody says of these: probabilities by the hash of the text.
+        costs: what that took.
     """
 
     texts: list[str]
@@ -37,6 +71,7 @@ class UnlabelledTexts:
     given: int
     copies: int
     of_labelled: Mapping[int, Sequence[float]] = field(default_factory=dict)
+    costs: AnswerCosts = field(default_factory=AnswerCosts)
 
     @classmethod
     def sample(cls, rows: Iterable[UnlabelledText], limit: int, labelled: Iterable[str]) -> Self:

@@ -1,11 +1,12 @@
 """Files of unlabelled texts, with somebody's probabilities in columns of them, or without."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from textcls.data import Bad, BadRows, ReadOptions, Table, no_rows, open_tables, texts_of
 from textcls.data.memory import Readable
 from textcls_training.data import probabilities
-from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
+from textcls_training.data.unlabelled import AnswerCosts, UnlabelledText, UnlabelledTexts
 
 
 def read_unlabelled(
@@ -42,7 +43,9 @@ def read_unlabelled(
     with open_tables(paths, options, bad) as table:
         texts = table.choose(text_columns, "text", guess=guess)
         columns = None if pattern is None else _columns(table, texts, pattern, names)
-        found = UnlabelledTexts.sample(_rows(table, texts, columns, several=several), limit, labelled)
+        costs = AnswerCosts()
+        found = UnlabelledTexts.sample(_rows(table, texts, columns, costs, several=several), limit, labelled)
+        found = replace(found, costs=costs)
     if not found.given:
         raise no_rows(paths, bad)
     return found, table.notes
@@ -58,7 +61,7 @@ def _columns(table: Table, texts: Sequence[str], pattern: str, names: Sequence[s
 
 
 def _rows(
-    table: Table, texts: Sequence[str], columns: Sequence[str] | None, *, several: bool
+    table: Table, texts: Sequence[str], columns: Sequence[str] | None, costs: AnswerCosts, *, several: bool
 ) -> Iterator[UnlabelledText]:
     for text, row in texts_of(table, texts):
         if columns is None:
@@ -66,4 +69,5 @@ def _rows(
         elif wrong := probabilities.problem(row.fields, columns, several=several):
             table.bad.add(Bad(row.where, wrong))
         else:
+            costs.add(row.fields)
             yield UnlabelledText(text, probabilities.of_row(row.fields, columns, several=several))

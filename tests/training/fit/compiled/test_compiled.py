@@ -294,7 +294,7 @@ def test_what_the_compiled_loops_do_not_know_is_for_the_reference(told: dict[str
 
 def test_the_default_model_is_for_the_compiled_loops_unless_the_reference_is_wanted() -> None:
     assert chosen_impl(TrainConfig()) == chosen_impl(TrainConfig(impl="compiled")) == "compiled"
-    assert chosen_impl(TrainConfig(attention="softmax", values="mixed", device="cpu")) == "compiled"
+    assert chosen_impl(TrainConfig(attention="softmax", device="cpu")) == "compiled"
     assert chosen_impl(TrainConfig(impl="reference")) == "reference"
     assert chosen_impl(TrainConfig(), rationales=True) == "reference"
 
