@@ -12,6 +12,16 @@ import click
 
 from textcls._util import optional_dependencies
 from textcls._util.atomic_write import check_not_an_input
+from textcls.cli.annotate_rows import (
+    ADDED,
+    BY_MODEL,
+    DOLLARS,
+    Rows,
+    prompt_of,
+    read_given,
+    read_known,
+    read_labels,
+)
 from textcls.cli.options import (
     PATH,
     escape_formulas_option,
@@ -20,40 +30,25 @@ from textcls.cli.options import (
     reading_options,
 )
 from textcls.cli.reading import Reading
-from textcls.data import ReadOptions, open_table
-from textcls.data.columns import ANSWER, ANSWERED_BY, PROBABILITY
-from textcls.data.rows import Row
+from textcls.data import ReadOptions
+from textcls.data.columns import PROBABILITY
 from textcls.data.targets import TargetOptions
 from textcls.data.writing import NewTable
 from textcls.display.terminal.console import stderr_console
 from textcls.display.terminal.progress import progress_on
-from textcls.display.text import listed, plural
+from textcls.display.text import plural
 from textcls.errors import ConfigError, InputError
-from textcls.evaluation.label_set_evaluation import present
-from textcls.model.labels import unpaired_surrogate
 
 if TYPE_CHECKING:
     from textcls.annotation.annotate import Agreement, Annotator, Asking
     from textcls.annotation.journal import Answers, JournalEntry
     from textcls.annotation.price import Price
-    from textcls.annotation.prompt import DescribedLabel, Prompt
+    from textcls.annotation.prompt import Prompt
 
 optional_dependencies.look_for("openai")
 
 # So many of the texts are asked about before it is said what all of them take.
 _FIRST: Final = 20
-_ADDED: Final = (ANSWER, ANSWERED_BY, "answered_at", "answered_prompt", "answered_tokens", "answered_seconds")
-_DOLLARS: Final = "answered_dollars"
-_BY_MODEL: Final = "answer_of_"
-_Known = Sequence[tuple[str, tuple[str, ...]]]
-
-
-class _Rows(NamedTuple):
-    """The rows to answer, with the texts that are sent of them; and rows whose labels are known, likewise."""
-
-    rows: Sequence[Row]
-    texts: Sequence[str]
-    known: _Known
 
 
 @click.command(
@@ -152,18 +147,18 @@ def annotate(
     models = tuple(dict.fromkeys(models))
     costs = _prices(prices, models)
     options = ReadOptions(encoding=reading.options.encoding)
-    described, rows = _described(labels, options), list[tuple[str, tuple[str, ...]]]()
+    described, rows = read_labels(labels, options), list[tuple[str, tuple[str, ...]]]()
     if labelled is not None:
         columns = (text_columns, label_column)
         targets = TargetOptions(label_separator=label_separator, several=several or None)
-        rows = _labelled(labelled, *columns, described, targets, reading)
+        rows = read_known(labelled, *columns, described, targets, reading)
     elif examples or label_separator:
         name = "--examples are" if examples else "--label-separator is"
         raise ConfigError(f"{name} for --labelled rows: name these.")
-    known, asked = _prompt(described, rows, examples, prompt, several=several)
+    known, asked = prompt_of(described, rows, examples, prompt, several=several)
     if least_agreement and not known:
         raise ConfigError("--least-agreement needs --labelled rows, more of each label than are shown as --examples.")
-    given = _given(texts, text_columns, known, reading)
+    given = read_given(texts, text_columns, known, reading)
     kept, url = output.with_name(f"{output.name}.answers"), address(endpoint)
     about = [(url, model, asked.digest, *([f"{samples} samples"] if samples > 1 else [])) for model in models]
     if dry_run:
@@ -201,7 +196,7 @@ class _Work(NamedTuple):
     prompt: "Prompt"
     annotators: "Sequence[Annotator]"
     prices: "Sequence[Price | None]"
-    given: _Rows
+    given: Rows
     samples: int
 
     def takes(self) -> str:
@@ -297,95 +292,13 @@ def _prices(given: Sequence[tuple[float, float]], models: Sequence[str]) -> "lis
     return found if len(found) == len(models) else found * len(models)
 
 
-def _labelled(
-    path: Path,
-    text_columns: Sequence[str],
-    label_column: str | None,
-    described: "Sequence[DescribedLabel]",
-    targets: TargetOptions,
-    reading: Reading,
-) -> list[tuple[str, tuple[str, ...]]]:
-    """Return labelled rows, texts as they are sent, all of whose labels are among those that are described."""
-    from textcls.annotation.annotate import sent
-
-    with reading.table_of_targets([path], text_columns, label_column, targets) as table:
-        pairs = [(sent(row.text), row.label) for row in table.rows]
-    if not targets.several and any(not isinstance(label, str) for _, label in pairs):
-        raise ConfigError(f"The rows of {path} may have several labels: add --several.")
-    found = [(text, (label,) if isinstance(label, str) else tuple(sorted(present(label)))) for text, label in pairs]
-    names, having = [label.name for label in described], {label for _, labels in found for label in labels}
-    if other := next((label for label in sorted(having) if label not in names), None):
-        raise InputError(f"{path} has the label {other!r}, which --labels does not name.")
-    if without := [name for name in names if name not in having]:
-        reading.say([f"No labelled row has the label {listed(without)}, which train needs of each."])
-    return found
-
-
-def _prompt(
-    described: "Sequence[DescribedLabel]", rows: _Known, examples: int, prompt: Path | None, *, several: bool
-) -> "tuple[_Known, Prompt]":
-    """Return the labelled rows that are asked about, and what is asked, of which the others are a part."""
-    from textcls.annotation import prompt as asked
-
-    shown = set(asked.examples_of(rows, examples))
-    system = "" if prompt is None else _read(prompt)
-    made = asked.Prompt(tuple(described), tuple(rows[i] for i in sorted(shown)), system, several)
-    return [row for i, row in enumerate(rows) if i not in shown], made
-
-
-def _described(path: Path, options: ReadOptions) -> "list[DescribedLabel]":
-    from textcls.annotation.prompt import DescribedLabel
-
-    with open_table(path, options) as table:
-        if "label" not in table.columns:
-            raise InputError(f"{path} has no column label; it has {listed(table.columns)}.")
-        cells = [(row.fields.get("label"), row.fields.get("description"), row.where) for row in table.rows]
-    found = []
-    for name, what, where in cells:
-        label = "" if name is None else str(name).strip()
-        if unpaired_surrogate(label):
-            raise InputError(f"{where}: the label holds half a character, which no request can.")
-        if label:
-            found.append(DescribedLabel(label, "" if what is None else str(what).strip()))
-    return found
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"The prompt {path} cannot be read: is it a text file in UTF-8?") from error
-
-
-def _given(path: Path, text_columns: Sequence[str], known: _Known, reading: Reading) -> _Rows:
-    """Return the rows to answer, whose columns must not be those of the answers."""
-    from textcls.annotation.annotate import sent
-
-    with reading.texts(path, text_columns) as found:
-        rows = list(found)
-    reading.say_skipped()
-    if not rows:
-        raise InputError(f"{path} has no rows.")
-    columns = dict.fromkeys(name for _, row in rows for name in row.fields)
-    if taken := next((name for name in columns if _is_added(name)), None):
-        raise InputError(
-            f"{path} has a column {taken!r}, and {listed(_ADDED)} and all that begin with {PROBABILITY} are "
-            "columns of the answers: rename it."
-        )
-    return _Rows([row for _, row in rows], [sent(text) for text, _ in rows], known)
-
-
-def _is_added(name: str) -> bool:
-    return name in (*_ADDED, _DOLLARS) or name.startswith((PROBABILITY, _BY_MODEL))
-
-
 def _show(prompt: "Prompt", text: str) -> None:
     """Show what is sent to ask about a text."""
     for message in prompt.messages(text):
         click.echo(f"[{message['role']}]\n{message['content']}\n")
 
 
-def _take(prompt: "Prompt", models: "Sequence[tuple[Answers, Price | None]]", given: _Rows, samples: int) -> str:
+def _take(prompt: "Prompt", models: "Sequence[tuple[Answers, Price | None]]", given: Rows, samples: int) -> str:
     from textcls.display.terminal.annotation import what_answers_take
 
     return what_answers_take(prompt, models, [*(text for text, _ in given.known), *given.texts], samples)
@@ -419,10 +332,11 @@ async def _ask(asking: "Asking", work: _Work, least: float, *, quiet: bool) -> N
             await ask("labelled rows", known)
             if known:
                 work.check(least)
-            await ask("first texts", texts[:_FIRST])
-            if asking.missing(texts):
-                click.echo(work.takes(), err=True)
-                await ask("texts", texts)
+            if asking.missing(texts[:_FIRST]):
+                await ask("first texts", texts[:_FIRST])
+                if asking.missing(texts):
+                    click.echo(work.takes(), err=True)
+            await ask("texts", texts)
     finally:
         for one in work.annotators:
             await one.endpoint.close()
@@ -433,9 +347,9 @@ async def _ask(asking: "Asking", work: _Work, least: float, *, quiet: bool) -> N
 def _write(table: NewTable, work: _Work) -> int:
     """Write the rows that were answered; return how many."""
     names, annotators = work.prompt.names, work.annotators
-    by_model = [f"{_BY_MODEL}{one.endpoint.model}" for one in annotators] if len(annotators) > 1 else []
-    priced = [_DOLLARS] if any(work.prices) else []
-    added = [*(f"{PROBABILITY}{name}" for name in names), *_ADDED, *priced, *by_model]
+    by_model = [f"{BY_MODEL}{one.endpoint.model}" for one in annotators] if len(annotators) > 1 else []
+    priced = [DOLLARS] if any(work.prices) else []
+    added = [*(f"{PROBABILITY}{name}" for name in names), *ADDED, *priced, *by_model]
     columns = list(dict.fromkeys(name for row in work.given.rows for name in row.fields))
     done = 0
     with table.open(columns, added) as writer:
