@@ -32,6 +32,8 @@ from textcls import Classifier
 from textcls.annotation.annotate import sent
 from textcls_training.vectors.sentence_encoder import SentenceEncoder
 
+# What labels are called where their names are no words.
+NAMES: Final = {"hatespeech": "hate speech"}
 TEST_ROWS, LABELLED, SHARPNESS = 1000, 100, 20
 Rows = list[tuple[str, str]]
 
@@ -110,7 +112,7 @@ def served(model: Model) -> Iterator[str]:
 def read(path: Path) -> Rows:
     """Return the rows of a file."""
     with path.open(newline="", encoding="utf-8") as file:
-        return [(row["text"], row["label"]) for row in csv.DictReader(file)]
+        return [(row["text"], NAMES.get(row["label"], row["label"])) for row in csv.DictReader(file)]
 
 
 def write(path: Path, rows: Sequence[Sequence[str]], *columns: str) -> Path:

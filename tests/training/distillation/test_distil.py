@@ -22,6 +22,7 @@ from textcls_training.data.split import hashes_of, masks_of
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
 from textcls_training.distillation.distil import Candidate, Fold, Pool, TeacherAnswers, ask, preferred
 from textcls_training.distillation.report import HeldOutScore
+from textcls_training.distillation.run import DOUBT, Distillation
 from textcls_training.distillation.teachers import GivenAnswers
 from textcls_training.fit.callbacks import NOBODY
 from textcls_training.fit.interrupt import Stop
@@ -170,6 +171,18 @@ def test_a_student_is_kept_unless_held_out_rows_doubt_it_beyond_chance() -> None
     for student, doubted, kept in ((a_little, 1.5, "student"), (a_little, 0.0, "alone"), (clearly, 1.5, "alone")):
         assert preferred(alone, [student], doubted).name == kept
     assert preferred(alone, [surely], 1.5).name == "alone"
+
+
+@pytest.mark.parametrize(("teacher", "spread", "doubt"), [(0.9, 0.05, 1.5), (0.5, 0.1, 1.5), (0.1, 0.05, 0.0)])
+def test_a_student_has_the_benefit_of_the_doubt_unless_his_teacher_is_doubted(
+    teacher: float, spread: float, doubt: float
+) -> None:
+    alone = candidate("alone", 0.6, 0.5, 0.4, 0.6, 0.5, 0.4, 0.6, 0.5)
+    shares = [teacher + (spread if i % 2 else -spread) for i in range(8)]
+    held_out = candidate("teacher", *shares).fitted.held_out.astype(np.float32)
+    distillation = Distillation(answered(0.9, list(MORE.labels)), TrainConfig())
+    assert distillation._doubt(TeacherAnswers([], held_out, held_out), alone) == doubt
+    assert distillation._doubt(TeacherAnswers([], held_out, None), alone) == DOUBT
 
 
 def test_right_answers_help_and_are_used(tmp_path: Path) -> None:

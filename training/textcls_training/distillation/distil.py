@@ -188,8 +188,13 @@ def preferred(first: Candidate, others: Sequence[Candidate], doubt: float = 0.0)
     if not others or not len(first.losses):
         return first
     best = min(others, key=lambda candidate: candidate.losses.mean())
-    worse_R = best.losses - first.losses
-    return first if worse_R.mean() >= doubt * worse_R.std() / len(worse_R) ** 0.5 else best
+    return first if worse_by(best.losses, first.losses, doubt) else best
+
+
+def worse_by(losses_R: Float64, than_R: Float64, errors: float) -> bool:
+    """Say whether losses of the same rows are above others by so many standard errors of their difference, or more."""
+    worse_R = losses_R - than_R
+    return bool(worse_R.mean() >= errors * worse_R.std() / len(worse_R) ** 0.5)
 
 
 def scores(answers: TeacherAnswers, candidates: Sequence[Candidate]) -> list[HeldOutScore]:

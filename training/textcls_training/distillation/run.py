@@ -31,7 +31,8 @@ from textcls_training.vectors.word_vectors import WordVectors
 
 # What an unlabelled text counts if held-out rows want it at all; a labelled row counts 1.
 WEIGHT: Final = 1.0
-# By so many standard errors held-out rows have to prefer the labels alone to the student of another teacher.
+# By so many standard errors held-out rows have to prefer the labels alone to the student of another teacher, unless
+# they prefer them to that teacher, too, by as many.
 DOUBT: Final = 1.5
 
 
@@ -128,7 +129,7 @@ class Distillation:
         asked_for = self._config.unlabelled_weight is not None
         without = Candidate(LABELS_ALONE, alone)
         first, others = (students[0], students[1:]) if asked_for else (without, students)
-        kept = distil.preferred(first, others, 0.0 if asked_for or not self.answered else DOUBT)
+        kept = distil.preferred(first, others, 0.0 if asked_for else self._doubt(answers, without))
         unlabelled = self._unlabelled
         report = DistillationReport(
             teacher=teacher.name,
@@ -141,6 +142,16 @@ class Distillation:
             kept=kept.name,
         )
         return DistillationOutcome(kept.fitted, report, self._metadata(report) if report.weight else None)
+
+    def _doubt(self, answers: distil.TeacherAnswers, alone: Candidate) -> float:
+        """Return by how many standard errors the labels alone must be better to be kept."""
+        validation = alone.fitted.selected.validation
+        if not self.answered or not len(validation):
+            return 0.0
+        if answers.held_out is None:
+            return DOUBT
+        losses = validation.losses(answers.held_out.astype(np.float64))
+        return 0.0 if distil.worse_by(losses, alone.losses, DOUBT) else DOUBT
 
     def _ways(self, given: LabelledTexts, pool: Pool, alone: Fitted) -> Iterator[tuple[str, ResolvedConfig]]:
         """Yield the students that are tried, the simplest first.
