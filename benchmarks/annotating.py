@@ -47,7 +47,7 @@ class Model:
 
     def read(self, texts: Sequence[str]) -> None:
         """Encode texts at once, which takes a tenth of the time that it takes one by one."""
-        found = self._encoder.encode(texts)
+        found = self._encoder.encode(texts).astype(np.float64)
         self._known |= zip(texts, found / np.linalg.norm(found, axis=1, keepdims=True), strict=True)
 
     def vector(self, text: str) -> Any:

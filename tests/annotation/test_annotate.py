@@ -100,7 +100,7 @@ def test_what_is_written_teaches_a_student(files: Path, server: Server, sample_p
     result = run("train", files / "learn.csv", *options)
     assert result.exit_code == 0, result.stderr
     costs = [float(row["answered_dollars"]) for row in rows(files / "out.csv")]
-    assert f"${1000 * sum(costs) / len(costs):,.2f}, and take this model" in result.stdout.replace("\n", " ")
+    assert f"${1000 * sum(costs) / len(costs):,.2f} to answer, and take this model" in result.stdout.replace("\n", " ")
 
 
 def test_check_says_whose_answers_the_labels_are_and_which_are_in_doubt(files: Path, server: Server) -> None:
@@ -267,7 +267,7 @@ def test_two_models_answer_together_and_it_is_said_where_they_disagree(files: Pa
     assert "small and contrary: 8 of 12 answered alike, 66.7%" in result.stderr
     assert "least of 'billing', 0 of 4" in result.stderr
     assert "Labelled rows, contrary: 2 of 4 answered as labelled" in result.stderr
-    assert "A thousand answers took" in result.stderr
+    assert "A thousand texts took" in result.stderr
     assert "seconds one after another and $" in result.stderr
     first, second, *_ = rows(files / "out.csv")
     assert (first["answer_of_small"], first["answer_of_contrary"]) == ("billing", "returns")

@@ -275,7 +275,8 @@ class _Work(NamedTuple):
             if (answer := one.answers.get(text)) is not None
         ]
         if costs:
-            click.echo(cost_of_answers(costs), err=True)
+            answered = sum(self.answer(text) is not None for text in texts)
+            click.echo(cost_of_answers(costs, answered), err=True)
         for note in rows_without_answers(self.annotators, self.given.texts, missing):
             click.echo(f"Note: {note}", err=True)
 

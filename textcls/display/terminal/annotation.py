@@ -64,21 +64,17 @@ def _without(rows: int) -> str:
     return f"; {rows:,} without an answer" if rows else ""
 
 
-def cost_of_answers(answers: Sequence[tuple[Tokens, float, Price | None]]) -> str:
-    """Say what a thousand answers took, by those that were given: their tokens, seconds, and what tokens cost."""
+def cost_of_answers(answers: Sequence[tuple[Tokens, float, Price | None]], texts: int) -> str:
+    """Say what the answers to a thousand texts took, by those that were given to so many: tokens, seconds, dollars."""
     tokens = sum(took.read + took.written for took, _, _ in answers)
     seconds = sum(seconds for _, seconds, _ in answers)
-    said = f"A thousand answers took {_a_thousand(tokens, answers):,.0f} tokens"
+    said = f"A thousand texts took {1000 * tokens / texts:,.0f} tokens"
     if seconds:
-        said += f", {_a_thousand(seconds, answers):,.0f} seconds one after another"
+        said += f", {1000 * seconds / texts:,.0f} seconds one after another"
     if any(price for _, _, price in answers):
         dollars = sum(took.dollars(price) for took, _, price in answers if price is not None)
-        said += f" and ${_a_thousand(dollars, answers):,.2f}"
+        said += f" and ${1000 * dollars / texts:,.2f}"
     return f"{said}."
-
-
-def _a_thousand(total: float, answers: Sequence[object]) -> float:
-    return 1000 * total / len(answers)
 
 
 def rows_without_answers(annotators: Sequence[Annotator], texts: Sequence[str], missing: int) -> list[str]:

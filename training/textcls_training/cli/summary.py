@@ -74,7 +74,7 @@ def summarise(console: Console, report: TrainReport, output: Path) -> None:
 
 
 def cost_line(given: UnlabelledTexts, classifier: Classifier) -> str:
-    """Say what a thousand answers took who gave those to the unlabelled texts, and what the student takes."""
+    """Say what a thousand texts took who answered the unlabelled ones, and what they take the student."""
     texts, costs = given.texts[:_TIMED], given.costs
     begun = perf_counter()
     for text in texts:
@@ -83,7 +83,7 @@ def cost_line(given: UnlabelledTexts, classifier: Classifier) -> str:
     took = [f"{1000 * costs.tokens / costs.answers:,.0f} tokens"]
     took += [f"{1000 * costs.seconds / costs.answers:,.0f} seconds"] if costs.seconds else []
     took += [f"${1000 * costs.dollars / costs.answers:,.2f}"] if costs.dollars else []
-    return f"A thousand answers took {listed(took)}, and take this model {ours:.2g} seconds here."
+    return f"A thousand texts took {listed(took)} to answer, and take this model {ours:.2g} seconds here."
 
 
 def _shown(held: ClassificationReport | LabelSetReport) -> tuple[Text, list[Table | Text]]:
