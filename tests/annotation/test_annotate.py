@@ -1,6 +1,7 @@
 """`textcls annotate` against a server that speaks chat completions: what is asked, paid for, kept, and refused."""
 
 import csv
+import json
 import signal
 import subprocess
 import sys
@@ -273,6 +274,17 @@ def test_two_models_answer_together_and_it_is_said_where_they_disagree(files: Pa
     assert (first["answer_of_small"], first["answer_of_contrary"]) == ("billing", "returns")
     assert [float(first[f"p_{name}"]) for name in ("billing", "returns", "shipping")] == [0.5, 0.5, 0]
     assert (second["answer"], second["p_returns"], second["answered_by"]) == ("returns", "0.75", "small, contrary")
+
+
+def test_answers_of_two_models_are_compared_as_any_others(files: Path, server: Server) -> None:
+    (files / "texts.csv").write_text("text,label\n" + "".join(f"{t},{t.rpartition(' ')[2]}\n" for t in TEXTS))
+    assert annotate(files, server.url, "-o", files / "small.csv").exit_code == 0
+    options: list[str | Path] = ["--labels", files / "labels.csv", "--endpoint", server.url, "--yes"]
+    other = files / "contrary.csv"
+    assert run("annotate", files / "texts.csv", "--model", "contrary", *options, "-o", other).exit_code == 0
+    result = run("compare", files / "small.csv", other, files / "small.csv", "--label-column", "answer", "--json")
+    assert result.exit_code == 0, result.stderr
+    assert len(json.loads(result.stdout)["flips"]) == 4
 
 
 def test_of_several_labels_each_has_a_probability_of_its_own(files: Path, server: Server) -> None:

@@ -344,7 +344,7 @@ def test_values_that_are_not_understood_are_told_with_the_first_of_them(folder: 
 def test_rows_that_differ_in_a_column_are_no_copies_and_their_labels_are_judged_by_it(tmp_path: Path) -> None:
     draw = random.Random()
     texts = [f"{name} attached" for name in ("invoice", "receipt", "order", "note", "letter", "bill")]
-    amounts = [draw.uniform(1, 5000) for _ in range(300)]
+    amounts = [cents / 100 for cents in draw.sample(range(100, 500_000), 300)]
     labelled = [(draw.choice(texts), f"{amount:.2f}", "manager" if amount > 2000 else "clerk") for amount in amounts]
     wrong = [i for i in range(0, 300, 25) if abs(amounts[i] - 2000) > 500]
     other = {"manager": "clerk", "clerk": "manager"}

@@ -30,7 +30,7 @@ MOST_MESSAGE_BYTES: Final = 10_000
 PREDICTED_LABELS: Final = "predicted_labels"
 # Columns that hold an answer, the first that is there; and those that hold several labels. Those of a data set come
 # last: a table of answers often has the right labels as well.
-ANSWER_COLUMNS: Final = ("predicted_label", "prediction", "predicted", "label")
+ANSWER_COLUMNS: Final = ("predicted_label", "prediction", "predicted", "answer", "label")
 SET_COLUMNS: Final = (PREDICTED_LABELS, *ANSWER_COLUMNS[:-1], "labels", ANSWER_COLUMNS[-1])
 KEY_VARIABLE: Final = "TEXTCLS_API_KEY"
 
