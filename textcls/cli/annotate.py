@@ -256,7 +256,7 @@ class _Work(NamedTuple):
         return agreement(truth, answered, several=self.prompt.several)
 
     def say_at_the_end(self, missing: int) -> None:
-        """Say where models disagree, what a thousand answers took, and why so many rows have none."""
+        """Say where models disagree, what a thousand texts took, and why so many rows have none."""
         from textcls.annotation.annotate import agreement
         from textcls.annotation.price import Tokens
         from textcls.display.terminal.annotation import agreement_of_models, cost_of_answers, rows_without_answers

@@ -135,7 +135,7 @@ function asPython(value) {
   return typeof value === "number" && Math.abs(value) < 1e-4 ? power(value.toExponential()) : String(value);
 }
 
-/** A number with nine digits, as Python's format `.9g` writes it; what is nearer to 0 than anything counts is 0. */
+/** A number with nine digits, as Python's format `.9g` writes it, but for ties in the ninth; what is nearer to 0 than anything counts is 0. */
 function decimal(value) {
   if (Math.abs(value) <= LEAST_NUMBER) return "0";
   const exponent = Number(value.toExponential(8).split("e")[1]);
