@@ -1,6 +1,6 @@
 """How the commands read their files, and what they say of it."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -216,7 +216,8 @@ class Reading:
                 with self._counted(self._at_least_one(known, [path])) as found_sets:
                     yield found_sets
             else:
-                labels = ((text, _label(row, training.label_column)) for text, row in texts)
+                paths = Usual.of(training).paths
+                labels = ((text, _label(row, training.label_column, paths)) for text, row in texts)
                 with self._counted(self._at_least_one(labels, [path])) as found:
                     yield found
 
@@ -250,6 +251,6 @@ def _label_set(found: LabelledRow[Target], advice: str) -> LabelledRow[LabelSet]
     return LabelledRow(text, labels, row, weight)
 
 
-def _label(row: Row, column: str) -> str | None:
+def _label(row: Row, column: str, paths: Mapping[str, str]) -> str | None:
     found = label_of(row, column)
-    return found if isinstance(found, str) else None
+    return paths.get(found, found) if isinstance(found, str) else None

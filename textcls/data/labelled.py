@@ -1,12 +1,13 @@
 """Texts with their labels: what training, evaluation and the check of data read."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from sys import intern
+from types import MappingProxyType
 from typing import Any, Final, Generic, NamedTuple, Self, TypedDict, TypeVar, Unpack, cast, overload
 
 from textcls.data.columns import DEFAULT_LABEL_COLUMN, DEFAULT_TEXT_COLUMNS
@@ -32,7 +33,7 @@ from textcls.errors import ConfigError, InputError
 from textcls.model import label_sets
 from textcls.model.artifact import ModelInfo
 from textcls.model.columns import Column
-from textcls.model.label_paths import label_columns
+from textcls.model.label_paths import LabelPaths, label_columns
 from textcls.model.label_sets import LabelSet
 from textcls.model.labels import unpaired_surrogate
 
@@ -131,17 +132,23 @@ class LabelledTable(Generic[T_co]):
 class Usual(NamedTuple):
     """The columns that are looked for first: of the text, of the label, and those beside the text that a model reads.
 
-    Of the last a file may lack any; they go to the text of a row (`textcls.model.columns.pack`).
+    Of the last a file may lack any; they go to the text of a row (`textcls.model.columns.pack`). Where the labels of a
+    model are paths of a tree, `paths` has that of each name by which a row may give a node.
     """
 
     text_columns: Sequence[str] = DEFAULT_TEXT_COLUMNS
     label_column: str = DEFAULT_LABEL_COLUMN
     beside: Sequence[Column] = ()
+    paths: Mapping[str, str] = MappingProxyType({})
 
     @classmethod
     def of(cls, training: ModelInfo | None) -> "Usual":
         """Return those of the training of a model; the well-known ones without any."""
-        return cls() if training is None else cls(training.text_columns, training.label_column, training.columns)
+        if training is None:
+            return cls()
+        tree = None if training.several else LabelPaths.of(training.labels, training.label_column)
+        paths = {} if tree is None else tree.by_name()
+        return cls(training.text_columns, training.label_column, training.columns, paths)
 
 
 USUAL: Final = Usual()
@@ -165,19 +172,25 @@ class LabelledOptions(TypedDict, total=False):
     bad: BadRows | None
 
 
+@contextmanager
 def open_labelled(
     paths: Sequence[Readable],
     text_columns: Sequence[str] = (),
     label_column: str | None = None,
     **how: Unpack[LabelledOptions],
-) -> AbstractContextManager[LabelledTable[str]]:
+) -> Iterator[LabelledTable[str]]:
     """Open the files at `paths`, whose rows have one label each, as `open_targets` does.
+
+    By `usual.paths` a label that is the name of a node is read as its path.
 
     Raises:
         InputError: as `open_targets` says; or a label is empty.
     """
     opened: Any = open_targets(paths, text_columns, label_column, targets=_ONE_LABEL, **how)
-    return cast(AbstractContextManager[LabelledTable[str]], opened)
+    of_name = how.get("usual", USUAL).paths
+    with cast(AbstractContextManager[LabelledTable[str]], opened) as table:
+        named = (row._replace(label=of_name.get(row.label, row.label)) for row in table.rows)
+        yield replace(table, rows=named) if of_name else table
 
 
 @contextmanager

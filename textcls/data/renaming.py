@@ -1,16 +1,18 @@
-"""Other names for labels: as a file maps them, and one way to write those that differ by case and spaces."""
+"""Other names for labels: as a file maps them, one way to write those that differ by case and spaces, and the paths of
+a tree.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
+from textcls.data.label_tree import LabelTree
 from textcls.data.labelled import Labelled, LabelledSets
 from textcls.data.memory import Readable
-from textcls.data.rows import Bad, Row
 from textcls.data.source import name_of
 from textcls.data.tables import open_table
-from textcls.data.targets import label_of
+from textcls.data.targets import required_label
 from textcls.errors import ConfigError, InputError
 from textcls.model.label_sets import LabelSet
 from textcls.model.labels import as_seen
@@ -57,7 +59,7 @@ def read_map(path: Readable, separator: str | None = None) -> dict[str, str]:
         if missing is not None:
             raise InputError(f"{name_of(path)} has no column {missing!r}: a map of labels has {OLD!r} and {NEW!r}.")
         for row in table.rows:
-            old, new = (_label(row, name) for name in (OLD, NEW))
+            old, new = (required_label(row, name) for name in (OLD, NEW))
             if separator and separator in new:
                 raise InputError(
                     f"{row.where}: {new!r} holds {separator!r}, which separates labels; choose another name."
@@ -69,23 +71,17 @@ def read_map(path: Readable, separator: str | None = None) -> dict[str, str]:
     return found
 
 
-def _label(row: Row, column: str) -> str:
-    found = label_of(row, column)
-    if isinstance(found, Bad):
-        raise InputError(f"{found.where}: {found.why.partition(';')[0]}.")
-    return found
-
-
 class Renaming:
     """New names for the labels of rows.
 
     Args:
         names: the new name of each label that has one.
         merge: whether labels that differ by case and spaces alone become one; then a new name is that of all spellings.
+        tree: whose paths the labels become last.
     """
 
-    def __init__(self, names: Mapping[str, str], *, merge: bool) -> None:
-        self._names, self._merge = names, merge
+    def __init__(self, names: Mapping[str, str], *, merge: bool, tree: LabelTree | None = None) -> None:
+        self._names, self._merge, self._tree = names, merge, tree
         self._of_spelling = {_plain(old): new for old, new in names.items()} if merge else {}
         self._spelt: dict[str, str] = {}
 
@@ -93,8 +89,11 @@ class Renaming:
         """Take the labels of training rows as those that there are, and return what is to be said of it.
 
         Raises:
-            ConfigError: each label has a column of its own.
+            ConfigError: each label has a column of its own, or a text may have several, and there is a tree.
+            InputError: the tree has no node of a label.
         """
+        if isinstance(rows, LabelledSets) and self._tree is not None:
+            raise ConfigError("--label-tree is for rows with one label each, and these may have several; leave it out.")
         if isinstance(rows, LabelledSets) and rows.label_columns:
             raise ConfigError(
                 "--label-map and --merge-labels rename labels in cells; where each has a column of its own, rename the "
@@ -108,9 +107,10 @@ class Renaming:
         said = [f"No row has the label {name!r}, which is to be renamed." for name in idle]
         if self._merge:
             self._spelt = _most_frequent(Counter(self._mapped(name) for name in labels))
-        renamed = {name: self._name(name) for name in dict.fromkeys(labels)}
+        renamed = {name: self._spelling(name) for name in dict.fromkeys(labels)}
+        of_tree = [] if self._tree is None else self._tree.learn(renamed.values())
         said += [f"The label {old!r} is read as {new!r}." for old, new in renamed.items() if old != new]
-        return sorted(said)
+        return [*sorted(said), *of_tree]
 
     def of(self, rows: Rows) -> Rows:
         """Return rows under the new names. Of two labels of a text that become one, the larger probability counts."""
@@ -120,9 +120,13 @@ class Renaming:
     def _mapped(self, label: str) -> str:
         return self._names.get(label) or self._of_spelling.get(_plain(label), label)
 
-    def _name(self, label: str) -> str:
+    def _spelling(self, label: str) -> str:
         name = self._mapped(label)
         return self._spelt.get(_plain(name), name)
+
+    def _name(self, label: str) -> str:
+        name = self._spelling(label)
+        return name if self._tree is None else self._tree.path(name)
 
     def _set(self, labels: LabelSet) -> LabelSet:
         found: dict[str, float] = {}

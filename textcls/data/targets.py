@@ -115,6 +115,18 @@ def label_of(row: Row, column: str) -> str | Bad:
     )
 
 
+def required_label(row: Row, column: str) -> str:
+    """Return the label of a row of a file that says something of labels, and where each row needs one.
+
+    Raises:
+        InputError: it has none.
+    """
+    found = label_of(row, column)
+    if isinstance(found, Bad):
+        raise InputError(f"{found.where}: {found.why.partition(';')[0]}.")
+    return found
+
+
 def one_as_before(row: Row, column: str) -> str | Bad:
     """Return the label of a row that follows others with one label each, or what is wrong with it."""
     found = label_of(row, column)

@@ -32,6 +32,7 @@ CONFUSIONS: Final = 20
 INSTEAD: Final = 3
 AIMS: Final = ("aim", "threshold", "answered", "of these right", f"{percent(CONFIDENCE, 0)} interval", "cost a row")
 LEVELS: Final = ("level", "nodes", "accuracy", "by label", "sure to here", "of these right")
+LEVEL_POINTS: Final = ("level", "threshold", "rows answered", "right", "at least")
 LABEL_AIMS: Final = (
     "thresholds",
     "reached by",
@@ -92,6 +93,22 @@ def levels(found: PathEvaluation) -> list[tuple[str, ...]]:
             percent(level.accuracy_of_labels, 2),
             f"{level.stopped:,}",
             percent(level.stopped_right / level.stopped) if level.stopped else "",
+        )
+        for level in found.levels
+    ]
+
+
+def level_points(found: PathEvaluation) -> list[tuple[str, ...]]:
+    """Return what thresholds of levels promise: rows of a table whose heads are `LEVEL_POINTS`."""
+    return [
+        (f"{level.level}", "none")
+        if (point := level.point) is None
+        else (
+            f"{level.level}",
+            f"{point.threshold:g}",
+            f"{point.accepted:,}",
+            percent(point.precision or 0, 2),
+            percent(point.lower_bound(), 2),
         )
         for level in found.levels
     ]

@@ -172,4 +172,6 @@ def _evaluate_labels(
         found = replace(found, operating_point=point, target_precision=target_precision, reached=reached)
     elif threshold is not None:
         found = replace(found, operating_point=selective_prediction.at(threshold, confidence, is_right))
-    return found if tree is None else replace(found, paths=evaluate_paths(tree, probabilities, right, threshold))
+    if tree is None:
+        return found
+    return replace(found, paths=evaluate_paths(tree, probabilities, right, threshold, target_precision))

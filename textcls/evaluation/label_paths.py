@@ -1,12 +1,14 @@
 """How good answers are that are paths of a tree: by level, by hierarchical precision and recall, and how deep."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from textcls.evaluation import selective_prediction
+from textcls.evaluation.selective_prediction import OperatingPoint
 from textcls.model.label_paths import SURE, LabelPaths, Path
 
 
@@ -21,6 +23,8 @@ class Level:
         accuracy_of_labels: that of the node above the most probable label.
         stopped: how many rows have their deepest sure node there.
         stopped_right: for how many of these it is the right one, or above it.
+        point: the lowest threshold at which nodes of this level, found from the root down, are right in the share that
+            was asked for; None without one, or where no threshold does that.
     """
 
     level: int
@@ -29,6 +33,11 @@ class Level:
     accuracy_of_labels: float
     stopped: int
     stopped_right: int
+    point: OperatingPoint | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the level as plain data."""
+        return asdict(replace(self, point=None)) | {"point": None if self.point is None else self.point.as_json()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +51,7 @@ class PathEvaluation:
         recall: of all nodes on the right paths, the share that is on those answered.
         threshold: the least probability of a node to be sure.
         unsure: rows without any sure node.
+        target_precision: the share of right nodes that each level has a threshold for; None if none was asked for.
     """
 
     levels: tuple[Level, ...]
@@ -49,6 +59,7 @@ class PathEvaluation:
     recall: float
     threshold: float
     unsure: int
+    target_precision: float | None = None
 
     @property
     def f1(self) -> float:
@@ -58,11 +69,16 @@ class PathEvaluation:
 
     def as_json(self) -> dict[str, Any]:
         """Return the evaluation as plain data."""
-        return {**asdict(self), "f1": self.f1}
+        plain = asdict(replace(self, levels=()))
+        return {**plain, "levels": [level.as_json() for level in self.levels], "f1": self.f1}
 
 
 def evaluate_paths(
-    paths: LabelPaths, probabilities_RC: NDArray[np.floating[Any]], right: Sequence[str], threshold: float | None
+    paths: LabelPaths,
+    probabilities_RC: NDArray[np.floating[Any]],
+    right: Sequence[str],
+    threshold: float | None,
+    target_precision: float | None = None,
 ) -> PathEvaluation:
     """Return how good answers are at each level.
 
@@ -74,12 +90,14 @@ def evaluate_paths(
         probabilities_RC: of the labels [rows, labels].
         right: the label of each row, which the model need not know.
         threshold: the least probability of a node to be sure; 0.5 by default.
+        target_precision: also find the lowest threshold of each level at which its nodes are right in such a share.
     """
     threshold = SURE if threshold is None else threshold
     right_paths = [paths.path(label) for label in right]
     answered = [paths.paths[i] for i in probabilities_RC.argmax(1).tolist()]
     deepest = paths.deepest(probabilities_RC, threshold)
     rows = max(1, len(right))
+    points = list(_points(paths, probabilities_RC, right_paths, target_precision))
     levels = []
     for level in range(1, paths.depth + 1):
         nodes = paths.nodes(level)
@@ -94,6 +112,7 @@ def evaluate_paths(
                 sum(one[:level] == path[:level] for one, path in zip(answered, right_paths, strict=True)) / rows,
                 len(here),
                 sum(node.path == path[:level] for node, path in here),
+                points[level - 1],
             )
         )
     shared = sum(_shared(one, path) for one, path in zip(answered, right_paths, strict=True))
@@ -103,7 +122,23 @@ def evaluate_paths(
         shared / max(1, sum(map(len, right_paths))),
         threshold,
         deepest.count(None),
+        target_precision,
     )
+
+
+def _points(
+    paths: LabelPaths, probabilities_RC: NDArray[np.floating[Any]], right: Sequence[Path], target: float | None
+) -> Iterator[OperatingPoint | None]:
+    """Yield what is the lowest threshold of each level at which its nodes are right in a share `target`."""
+    for level, (nodes, at_R, score_R) in enumerate(paths.descent(probabilities_RC), 1):
+        there_R = score_R >= 0
+        if target is None or not there_R.any():
+            yield None
+            continue
+        pairs = zip(at_R.tolist(), right, strict=True)
+        right_R = np.array([nodes[at] == path[:level] for at, path in pairs])
+        point, reached = selective_prediction.choose(target, score_R[there_R], right_R[there_R])
+        yield replace(point, rows=len(right)) if reached else None
 
 
 def _shared(one: Path, other: Path) -> int:

@@ -9,7 +9,7 @@ label that ends above a level stands there for itself.
 Shapes: R rows, C labels, N nodes of a level.
 """
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -137,6 +137,14 @@ class LabelPaths:
         except (ConfigError, InputError):
             return None
 
+    def by_name(self) -> dict[str, str]:
+        """Return the path, as a label is written, of each name that one node alone has, and that is no root's."""
+        nodes = dict.fromkeys(node for level in range(2, self.depth + 1) for node in self.nodes(level))
+        of_name: dict[str, list[Path]] = {}
+        for node in nodes:
+            of_name.setdefault(node[-1], []).append(node)
+        return {name: self.name(of[0]) for name, of in of_name.items() if len(of) == 1 and name not in self._roots}
+
     def knows(self, label: str) -> bool:
         """Whether the tree has a node of the path of a label."""
         return self.path(label)[0] in self._roots
@@ -169,15 +177,22 @@ class LabelPaths:
         """
         probabilities_RC = np.asarray(probabilities_RC)
         found: list[Node | None] = [None] * len(probabilities_RC)
-        at_R, going_R = np.zeros(len(found), np.intp), np.ones(len(found), np.bool_)
+        going_R = np.ones(len(found), np.bool_)
+        for nodes, at_R, best_R in self.descent(probabilities_RC):
+            going_R &= best_R >= threshold - _SAME
+            for row in np.flatnonzero(going_R).tolist():
+                found[row] = Node(nodes[at_R[row]], float(best_R[row]))
+        return found
+
+    def descent(self, probabilities_RC: Floats) -> Iterator[tuple[list[Path], NDArray[np.intp], Floats]]:
+        """Yield of each level its nodes, and of each row the number of the best child of the best node above, and the
+        probability of that, -1 where there is no child.
+        """
+        at_R = np.zeros(len(probabilities_RC), np.intp)
         for level, (nodes, _, parent_N) in enumerate(self._levels, 1):
             scores_RN = self.probabilities(probabilities_RC, level)
             # A label that ends above stands for itself there, and is no child.
             ended_N = np.array([len(path) < level for path in nodes])
             scores_RN[(parent_N != at_R[:, None]) | ended_N] = -1.0
             at_R = scores_RN.argmax(1)
-            best_R = scores_RN.max(1)
-            going_R &= best_R >= threshold - _SAME
-            for row in np.flatnonzero(going_R).tolist():
-                found[row] = Node(nodes[at_R[row]], float(best_R[row]))
-        return found
+            yield nodes, at_R, scores_RN.max(1)

@@ -1,13 +1,13 @@
 """Scores, confusions and coverage for the terminal."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from textcls.display.report_lines import LEARNED, LEVELS, levels, levels_notes
+from textcls.display.report_lines import LEARNED, LEVEL_POINTS, LEVELS, level_points, levels, levels_notes
 from textcls.display.terminal.worst_labels import worst
 from textcls.display.text import named, percent, plural, top_k_sentence
 from textcls.evaluation.evaluation import Evaluation
@@ -77,16 +77,23 @@ def operating_point_line(point: OperatingPoint) -> Text:
 def path_report(found: PathEvaluation) -> Iterator[Table | Text]:
     """Yield how good answers are at each level of a tree, and how deep they are sure."""
     yield Text()
-    first, *others = LEVELS
-    table = Table(first, box=None, pad_edge=False)
-    for head in others:
-        table.add_column(head, justify="right")
-    for row in levels(found):
-        table.add_row(*row)
-    yield table
+    yield _plain_table(LEVELS, levels(found))
     figures, *meanings = levels_notes(found)
     yield Text(figures)
     yield from (Text(line, style="dim") for line in meanings)
+    if found.target_precision is not None:
+        yield Text(f"\nFor nodes that are right in {percent(found.target_precision, 2)}, level by level:")
+        yield _plain_table(LEVEL_POINTS, level_points(found))
+
+
+def _plain_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    first, *others = heads
+    table = Table(first, box=None, pad_edge=False)
+    for head in others:
+        table.add_column(head, justify="right")
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
 def label_table(report: ClassificationReport) -> Iterator[Table | Text]:

@@ -31,6 +31,7 @@ from textcls.cli.options import (
 )
 from textcls.cli.reading import Reading
 from textcls.data import TargetOptions, compression
+from textcls.data.label_tree import read_tree
 from textcls.data.memory import Readable
 from textcls.data.patterns import is_pattern
 from textcls.data.renaming import Renaming, read_map
@@ -75,7 +76,7 @@ _GROUPS: Final = (
     Group(
         "Labels",
         ("label-separator", "class-weight", "target-precision"),
-        ("label-columns", "task", "target-recall", "merge-labels", "label-map"),
+        ("label-columns", "task", "target-recall", "merge-labels", "label-map", "label-tree"),
     ),
     Group(
         "Few labels",
@@ -110,6 +111,12 @@ _GROUPS: Final = (
     type=DATA,
     metavar="FILE",
     help="File with the columns label and new_label: rows with the one get the other, before anything else.",
+)
+@click.option(
+    "--label-tree",
+    type=DATA,
+    metavar="FILE",
+    help="File with the columns child and parent: each label becomes its path in this tree, as in Food > Bread > Rye.",
 )
 @click.option(
     "--rationale-column",
@@ -180,6 +187,7 @@ def train(
     valid: Readable | None,
     merge_labels: bool,
     label_map: Readable | None,
+    label_tree: Readable | None,
     rationale_column: str | None,
     unlabelled: tuple[Readable, ...],
     probabilities: str | None,
@@ -211,7 +219,7 @@ def train(
     output = output or _default_output(data[0])
     if output == STANDARD:
         raise ConfigError("A model is a file: name one with --output, and not standard output.")
-    others = [*([valid] if valid else []), *([label_map] if label_map else []), *unlabelled]
+    others = [*(file for file in (valid, label_map, label_tree) if file is not None), *unlabelled]
     once([*data, *others])
     check_output_path(output)  # what lies beside it is named after it
     for path in (output, *beside_it.outputs(output)):
@@ -220,9 +228,9 @@ def train(
     clock = Clock()
     texts = TextStore(spill_of(settings["max_memory"], output))
     renaming = None
-    if merge_labels or label_map:
+    if merge_labels or label_map or label_tree:
         names = read_map(label_map, targets.label_separator) if label_map else {}
-        renaming = Renaming(names, merge=merge_labels)
+        renaming = Renaming(names, merge=merge_labels, tree=read_tree(label_tree) if label_tree else None)
         if probabilities:
             reading.say([f"The columns {probabilities} are read under the new names of the labels."])
     wanted = named_columns(columns, data, text_columns, label_column, targets, reading, (rationale_column,))

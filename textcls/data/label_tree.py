@@ -1,0 +1,121 @@
+"""A tree of labels in a file of its own: a row a node, with the node above it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from textcls.data.memory import Readable
+from textcls.data.rows import Row
+from textcls.data.source import name_of
+from textcls.data.tables import open_table
+from textcls.data.targets import required_label
+from textcls.errors import InputError
+from textcls.model.label_paths import BETWEEN_LEVELS, MOST_LEVELS
+from textcls.model.labels import MOST_LABELS, label_problem, written
+
+# The columns of such a file.
+CHILD: Final = "child"
+PARENT: Final = "parent"
+# Labels that a sentence names.
+_NAMED: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class LabelTree:
+    """A tree of labels.
+
+    Attributes:
+        file: which it was read from, for messages.
+        paths: of each node the path down to it, as a label.
+        leaves: the nodes without a child.
+    """
+
+    file: str
+    paths: Mapping[str, str]
+    leaves: frozenset[str]
+
+    def path(self, label: str) -> str:
+        """Return the path of a node; of anything else what it is."""
+        return self.paths.get(label, label)
+
+    def learn(self, labels: Iterable[str]) -> list[str]:
+        """Take the labels that rows have, and return what is to be said of them.
+
+        Raises:
+            InputError: the tree has no node of some.
+        """
+        there, whole = {*labels}, {*self.paths.values()}
+        strange = sorted(label for label in there if label not in self.paths and label not in whole)
+        if strange:
+            more = f" and {len(strange) - _NAMED:,} more" * (len(strange) > _NAMED)
+            names = ", ".join(map(repr, strange[:_NAMED])) + more
+            raise InputError(f"{self.file} has no node {names}, which rows have as a label; add a row for each.")
+        said = [f"Labels are read as their paths in {self.file}, such as {self.path(min(there))!r}."]
+        if idle := sum(leaf not in there and self.paths[leaf] not in there for leaf in self.leaves):
+            said.append(f"{idle:,} of its {len(self.leaves):,} leaves have no row, and are never answered.")
+        return said
+
+
+def read_tree(path: Readable) -> LabelTree:
+    """Return the tree that a file has in its columns `child` and `parent`.
+
+    A node without a parent is a root, whether it has a row of its own, with an empty parent, or none.
+
+    Raises:
+        InputError: the file cannot be read, has not these columns, or is no tree: a node has two parents, stands below
+            itself or too deep, or holds what separates the levels of a path; or there are more than a model can have.
+    """
+    file = name_of(path)
+    parents: dict[str, str | None] = {}
+    with open_table(path) as table:
+        missing = next((name for name in (CHILD, PARENT) if name not in (table.columns or ())), None)
+        if missing is not None:
+            raise InputError(f"{file} has no column {missing!r}: a tree of labels has {CHILD!r} and {PARENT!r}.")
+        for row in table.rows:
+            child = _node(row, CHILD)
+            parent = _node(row, PARENT) if written(row.fields.get(PARENT)) else None
+            if parents.setdefault(child, parent) != parent:
+                raise InputError(
+                    f"{row.where}: {child!r} is below {_named(parents[child])} above, and below {_named(parent)} here; "
+                    "a node has one parent."
+                )
+            if len(parents) > MOST_LABELS:
+                raise InputError(f"{row.where}: a tree has at most {MOST_LABELS:,} nodes.")
+    if not parents:
+        raise InputError(f"{file} has no node; fill it in, or leave it out.")
+    inner = {parent for parent in parents.values() if parent is not None}
+    paths = {node: BETWEEN_LEVELS.join(_down_to(node, parents, file)) for node in [*parents, *sorted(inner)]}
+    for node, whole in paths.items():
+        if wrong := label_problem(whole):
+            raise InputError(f"{file}: the path down to {node!r} {wrong}; use shorter names.")
+    return LabelTree(file, paths, frozenset(parents.keys() - inner))
+
+
+def _node(row: Row, column: str) -> str:
+    node = required_label(row, column)
+    sign = BETWEEN_LEVELS.strip()
+    if BETWEEN_LEVELS in f" {node} ":
+        raise InputError(f"{row.where}: the {column} {node!r} holds {sign!r}, which separates levels; rename it.")
+    return node
+
+
+def _named(node: str | None) -> str:
+    return "nothing" if node is None else repr(node)
+
+
+def _down_to(node: str, parents: Mapping[str, str | None], file: str) -> list[str]:
+    """Return the nodes from a root down to one.
+
+    Raises:
+        InputError: it stands below itself, or too deep.
+    """
+    found, at = [node], parents.get(node)
+    while at is not None:
+        if at in found:
+            circle = " below ".join(map(repr, [*found[found.index(at) :], at]))
+            raise InputError(f"{file} is no tree: {circle}; give one of them another parent, or none.")
+        found.append(at)
+        if len(found) > MOST_LEVELS:
+            raise InputError(f"{file}: {node!r} has more than {MOST_LEVELS} levels, the maximum.")
+        at = parents.get(at)
+    return found[::-1]
