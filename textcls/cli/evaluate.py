@@ -1,6 +1,8 @@
 """`textcls evaluate`: how good a model is on labelled rows."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
@@ -17,7 +19,8 @@ from textcls.cli.options import (
     text_column_option,
 )
 from textcls.cli.reading import Reading
-from textcls.data import TargetOptions
+from textcls.data import LabelSet, TargetOptions
+from textcls.data.labelled import LabelledRow
 from textcls.data.memory import Readable
 from textcls.display.plain_data import json_line
 from textcls.display.plots import figures
@@ -106,56 +109,82 @@ def evaluate(
     """
     _check(model, target_precision, target_recall, threshold, store)
     once(data)
-    classifier = Classifier.load(model)
+    asked = _Asked(model, Classifier.load(model), threshold, store, as_json, _Plots(plots_folder), reading)
     columns = (text_columns, label_column)
-    if classifier.info.several:
+    if asked.classifier.info.several:
         if label_path is not None:
             raise ConfigError(f"--label-path is for models of one label per text, and {model} may give several.")
         metrics.require()
         goal = Goal.of(target_precision, target_recall)
-        plots = _Plots(plots_folder)
-        with reading.label_sets(data, *columns, targets, classifier.info) as sets:
-            by_label = label_set_evaluation.evaluate(
-                classifier, ((row.text, row.label) for row in sets), goal=goal, threshold=threshold
-            )
-        plots.draw(by_label)
-        if store:
-            store_thresholds(model, by_label.thresholds)
-        reading.say_skipped()
-        if as_json:
-            chosen = {"stored": store} if goal or threshold is not None else {}
-            click.echo(json_line(by_label.as_json() | chosen))
-        else:
-            saved = [f"Saved in {model}, which now assigns each label from its threshold up."] if store else []
-            show([*label_set_evaluation_report(by_label), *saved])
-        plots.write(reading)
+        with reading.label_sets(data, *columns, targets, asked.classifier.info) as sets:
+            _evaluate_sets(asked, sets, goal)
         return
     if target_recall is not None:
         raise ConfigError(f"--target-recall is for models with several labels per text, and {model} gives one.")
     if targets.label_sets:
         raise ConfigError(f"{model} gives each text one label; evaluate it on rows with one label each.")
-    plots = _Plots(plots_folder)
-    with reading.labelled_rows(data, *columns, classifier.info) as rows:
-        found = evaluate_rows(
-            classifier,
-            ((row.text, row.label) for row in rows),
-            target_precision=target_precision,
-            threshold=threshold,
-            label_path=label_path,
-        )
-    plots.draw(found)
-    stored = store and _store(model, found)
-    reading.say_skipped()
-    if as_json:
+    with reading.labelled_rows(data, *columns, asked.classifier.info) as rows:
+        _evaluate_labels(asked, rows, target_precision, label_path)
+
+
+class _Asked(NamedTuple):
+    """What is to be evaluated, and what becomes of it."""
+
+    model: Path
+    classifier: Classifier
+    threshold: float | None
+    store: bool
+    as_json: bool
+    plots: "_Plots"
+    reading: Reading
+
+
+def _evaluate_sets(asked: _Asked, rows: Iterator[LabelledRow[LabelSet]], goal: Goal | None) -> None:
+    """Evaluate a model that may give several labels, and print how good it is."""
+    model, store = asked.model, asked.store
+    pairs = ((row.text, row.label) for row in rows)
+    found = label_set_evaluation.evaluate(asked.classifier, pairs, goal=goal, threshold=asked.threshold)
+    asked.plots.draw(found)
+    if store:
+        store_thresholds(model, found.thresholds)
+    asked.reading.say_skipped()
+    if asked.as_json:
+        chosen = {"stored": store} if goal or asked.threshold is not None else {}
+        click.echo(json_line(found.as_json() | chosen))
+    else:
+        saved = [f"Saved in {model}, which now assigns each label from its threshold up."] if store else []
+        show([*label_set_evaluation_report(found), *saved])
+    asked.plots.write(asked.reading)
+
+
+def _evaluate_labels(
+    asked: _Asked, rows: Iterator[LabelledRow[str]], target_precision: float | None, label_path: str | None
+) -> None:
+    """Evaluate a model that gives one label, and print how good it is.
+
+    Raises:
+        InputError: no threshold reaches the target; printed is what one does.
+    """
+    found = evaluate_rows(
+        asked.classifier,
+        ((row.text, row.label) for row in rows),
+        target_precision=target_precision,
+        threshold=asked.threshold,
+        label_path=label_path,
+    )
+    asked.plots.draw(found)
+    stored = asked.store and _store(asked.model, found)
+    asked.reading.say_skipped()
+    if asked.as_json:
         click.echo(json_line(_with_stored(found, stored)))
     else:
         console = stdout_console()
         show(evaluation_report(found, console.width), console)
         if stored:
             some = found.operating_point is not None and found.operating_point.threshold > 0
-            show([f"Saved in {model}, which now {'abstains below it' if some else 'never abstains'}."])
-    plots.write(reading)
-    _require_reached(found, store)
+            show([f"Saved in {asked.model}, which now {'abstains below it' if some else 'never abstains'}."])
+    asked.plots.write(asked.reading)
+    _require_reached(found, asked.store)
 
 
 class _Plots:
