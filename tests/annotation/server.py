@@ -19,6 +19,12 @@ _USAGES: dict[str, tuple[Any, Any, Any]] = {
     "miscounted": (-50, "7", 10**12),
     "half counted": (50.5, True, None),
 }
+# What models say that is not what they were asked for, but may be understood.
+_SAID = {
+    "fenced": '```\n{"label": "returns"}\n```',
+    "thought": '<think>Is it {"label": "billing"}?</think>\nSure: {"label": " Returns "}',
+    "strange": "It is about a parcel, sk-secret-of-mine.",
+}
 
 
 class Server(ThreadingHTTPServer):
@@ -81,7 +87,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             text = asked["messages"][-1]["content"]
             if text in (server.refuses, server.breaks):
-                self._send(400 if text == server.refuses else 501, b"{}")
+                self._send(400 if text == server.refuses else 501, b'{"error": {"message": "no sk-secret-of-mine"}}')
                 return
             with server.guard:
                 server.asked[text] += 1
@@ -112,6 +118,8 @@ class _Handler(BaseHTTPRequestHandler):
 def _completion(text: str, asked: dict[str, Any], bad: str, first: int) -> dict[str, Any]:
     count = asked.get("n", 1)
     choices = [_choice(text, asked, number) for number in range(first, first + count)]
+    if bad in _SAID:
+        choices = [each | {"message": each["message"] | {"content": _SAID[bad]}, "logprobs": None} for each in choices]
     if bad == "thinking":
         choices = [each | {"finish_reason": "length"} for each in choices]
     words = sum(len(message["content"].split()) for message in asked["messages"])

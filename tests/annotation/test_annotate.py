@@ -14,6 +14,7 @@ from click.testing import Result
 
 from tests.annotation.server import Server, running
 from tests.command_line import run
+from textcls.data import TargetOptions, open_table, read_labelled
 
 pytest.importorskip("openai", reason="needs textcls[annotate]")
 from textcls.annotation import endpoint
@@ -325,8 +326,58 @@ def test_an_answer_that_is_none_of_the_labels_is_left_out_and_counted(files: Pat
         file.write("12,quite another matter\n")
     result = annotate(files, server.url)
     assert result.exit_code == 0
-    assert "1 answer named none of the labels: left out." in result.stderr
+    assert "1 answer named none of the labels: left out, and asked for again next time." in result.stderr
     assert len(rows(files / "out.csv")) == 12
+    annotate(files, server.url)
+    assert [server.asked[text] for text in (TEXTS[0], "quite another matter")] == [1, 2]
+
+
+@pytest.mark.parametrize("bad", ["fenced", "thought"])
+def test_a_label_is_found_in_what_a_model_says_around_it(files: Path, bad: str) -> None:
+    with running(bad=bad) as server:
+        assert annotate(files, server.url).exit_code == 0
+    assert {row["answer"] for row in rows(files / "out.csv")} == {"returns"}
+
+
+def test_a_server_whose_answers_name_no_label_is_not_asked_about_all(files: Path) -> None:
+    with running(bad="strange") as server:
+        result = annotate(files, server.url, "--at-once", "1")
+        assert server.asked.total() == 10
+        assert result.exit_code == 6
+        assert "None of 10 texts was answered: the last answer names no label: 'It is about a parcel" in result.stderr
+        # Another time they are asked about again: the server may have been mended.
+        server.bad = ""
+        assert annotate(files, server.url).exit_code == 0
+    assert len(rows(files / "out.csv")) == 12
+
+
+def test_what_a_server_says_of_its_refusal_is_told_without_the_key(files: Path, server: Server) -> None:
+    server.breaks = TEXTS[0]
+    result = annotate(files, server.url)
+    assert "The server answered with status 501: 'no ...'." in result.stderr
+    assert "sk-secret" not in result.stderr
+
+
+@pytest.mark.parametrize("several", [True, False])
+def test_answers_go_to_parquet_and_to_any_other_format(files: Path, server: Server, several: bool) -> None:
+    pytest.importorskip("pyarrow")
+    more: list[str | Path] = ["-o", files / "out.parquet", "--price", "1", "2", *(["--several"] if several else [])]
+    result = annotate(files, server.url, *more)
+    assert result.exit_code == 0, result.stderr
+    with open_table(files / "out.parquet") as table:
+        first = next(iter(table.rows)).fields
+    assert first["answer"] == (["billing"] if several else "billing")
+    assert first["p_billing"] == (0.9 if several else 0.75)
+    assert first["answered_tokens"] > 0 < first["answered_dollars"]
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.jsonl"])
+def test_a_table_of_several_labels_is_read_as_what_it_is(files: Path, server: Server, name: str) -> None:
+    (files / "texts.csv").write_text("text\n" + "".join(f"{t} and billing\n" for t in TEXTS) + "neither\n")
+    assert annotate(files, server.url, "--several", "-o", files / name).exit_code == 0
+    found = read_labelled([files / name], targets=TargetOptions())
+    assert found.label_column == "answer"
+    assert [sorted(labels) for labels in found.labels[1:4:2]] == [["billing", "returns"], ["billing"]]
 
 
 @pytest.mark.parametrize("bad", ["html", "large", "other", "empty"])

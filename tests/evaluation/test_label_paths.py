@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.command_line import fail, read_rows, succeed, write_rows
 from textcls import Classifier, ConfigError, InputError, evaluate
+from textcls.data import open_table
 from textcls.evaluation.label_paths import evaluate_paths
 from textcls.model.label_paths import LabelPaths
 
@@ -136,6 +137,22 @@ def test_evaluate_tells_each_level_and_predict_the_deepest_sure_node(tree_path: 
         assert " / ".join(filter(None, (row["level_1"], row["level_2"]))) == row["predicted_node"]
         assert row["node_score"] == ("" if node is None else str(round(node.score, 6)))
     assert len({row["predicted_node"].count("/") for row in answers}) == 2
+
+
+def test_the_deepest_sure_node_goes_to_parquet_whatever_its_columns_are_called(tree_path: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    asked = ("--label-path", " / ", "--prefix", "our ", "--top-k", "2", "--explain", "--threshold", "0.9")
+    for name in ("answers.parquet", "answers.jsonl"):
+        succeed("predict", tree_path, tree_path.with_name("rows.csv"), "--output", tmp_path / name, *asked)
+    told = []
+    for name in ("answers.parquet", "answers.jsonl"):
+        with open_table(tmp_path / name) as table:
+            told.append([row.fields for row in table.rows])
+    for one, other in zip(*told, strict=True):
+        for key in ("our score", "our node_score", "our predicted_node", "our level_1"):
+            assert one[key] == other[key]
+        assert [list(best.values()) for best in one["our top_labels"]] == other["our top_labels"]
+        assert [list(pair.values()) for pair in one["our explanation"]] == other["our explanation"]
 
 
 def test_labels_that_are_no_paths_and_models_of_several_labels_are_refused(

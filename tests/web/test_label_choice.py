@@ -20,7 +20,8 @@ found = { rows, meant: rows[meant(rows, scores, given.typed ?? "", given.before 
 @pytest.fixture
 def ask(in_node: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]:
     """Ask the module."""
-    (tmp_path / "label_choice.mjs").write_bytes((ASSETS / "label_choice.mjs").read_bytes())
+    for name in ("label_choice.mjs", "tree.mjs"):
+        (tmp_path / name).write_bytes((ASSETS / name).read_bytes())
     return lambda **given: in_node(RUN, given, tmp_path)
 
 
@@ -42,6 +43,21 @@ def test_of_many_labels_the_most_probable_come_first_and_the_rest_is_folded(ask:
     assert [row["label"] for row in found[:3]] == ["label 20", "label 3", "label 0"]
     assert len(found) == 24
     assert len(ask(labels=MANY, proposal=best, all=True)["rows"]) == 30
+
+
+def test_letters_find_a_node_of_a_tree_by_its_own_name_and_the_more_probable_ones_first(
+    ask: Callable[..., Any],
+) -> None:
+    labels = ["Food > Bakers", "Food > Cooks", "Sales > Bakery goods", "Sales > Cakes, baked", "Bakers > Other"]
+    found = ask(labels=labels, proposal=proposal({"Sales > Bakery goods": 0.2, "Food > Cooks": 0.7}), typed="bake")
+    assert [row["label"] for row in found["rows"]] == [
+        "Sales > Bakery goods",
+        "Food > Bakers",
+        "Bakers > Other",
+        "Sales > Cakes, baked",
+        "bake",
+    ]
+    assert ask(labels=labels, proposal=None, typed="bakers")["rows"][0]["label"] == "Food > Bakers"
 
 
 def test_letters_find_labels_and_name_new_ones(ask: Callable[..., Any]) -> None:

@@ -16,7 +16,7 @@ from textcls.model import tokenizer
 
 # Of a text so many characters are sent: as many as hold the tokens that a model of ours reads.
 MOST_CHARACTERS: Final = 10_000
-# If so many texts are refused before one is answered, it is not for the texts.
+# If so many texts are refused, or answered with none of the labels, before one is answered, it is not for the texts.
 _MOST_REFUSED: Final = 10
 
 
@@ -43,15 +43,28 @@ class Annotator:
         endpoint: asks it.
         answers: that are kept.
         refused: texts that its server would not answer, and that are not asked about again in this run.
+        unusable: texts whose answers named none of the labels, likewise.
     """
 
     endpoint: Endpoint
     answers: Answers
     refused: set[str] = field(default_factory=set)
+    unusable: set[str] = field(default_factory=set)
 
     def missing(self, texts: Iterable[str]) -> list[str]:
         """Return which texts are still to be asked about, each once."""
-        return [text for text in dict.fromkeys(texts) if text not in self.refused and self.answers.get(text) is None]
+        left = dict.fromkeys(texts).keys() - self.refused - self.unusable
+        return [text for text in dict.fromkeys(texts) if text in left and not is_answered(self.answers.get(text))]
+
+    @property
+    def without_answer(self) -> int:
+        """How many texts have been asked about in vain."""
+        return len(self.refused) + len(self.unusable)
+
+
+def is_answered(answer: JournalEntry | None) -> bool:
+    """Say whether there is an answer that names a label: any other is asked for again by the next run."""
+    return answer is not None and answer.probabilities is not None
 
 
 def sent(text: str) -> str:
@@ -101,14 +114,22 @@ class Asking:
                 answer = await endpoint.ask(text)
                 annotator.answers.put(text, answer)
                 self.left += expected - answer.tokens
-                self._answered[endpoint.model] += 1
+                if is_answered(answer):
+                    self._answered[endpoint.model] += 1
+                else:
+                    annotator.unusable.add(text)
+                    self._give_up(annotator, f"the last answer names no label: {endpoint.strange!r}.")
             except RefusedError as refusal:
                 annotator.refused.add(text)
-                if not self._answered[endpoint.model] and len(annotator.refused) >= _MOST_REFUSED:
-                    self._error = SurroundingsError(f"None of {_MOST_REFUSED} texts was answered: {refusal}")
+                self._give_up(annotator, str(refusal))
             except TextclsError as error:
                 self._error = error
             step()
+
+    def _give_up(self, annotator: Annotator, why: str) -> None:
+        """Ask no more where nothing is answered."""
+        if not self._answered[annotator.endpoint.model] and annotator.without_answer >= _MOST_REFUSED:
+            self._error = SurroundingsError(f"None of {_MOST_REFUSED} texts was answered: {why}")
 
 
 def joined(answers: Iterable[JournalEntry | None]) -> JournalEntry | None:

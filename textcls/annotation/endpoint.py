@@ -28,6 +28,8 @@ _MOST_TOKENS: Final = 4096
 # Of the tokens that a server says an answer took; more is no number to pay by.
 _MOST_COUNTED: Final = 10_000_000
 _TRIES: Final = 6
+# Of what a server says, as much as a message shows.
+_SHOWN: Final = 200
 _ALTERNATIVES: Final = 20
 _GOES_ON: Final = "What was answered is kept: the same command goes on from there."
 _UNCERTAIN: Final = (
@@ -64,6 +66,7 @@ class Endpoint:
         samples: how many answers are asked for; their mean counts.
         url: of the server.
         notes: what was found out on the way and is worth a sentence.
+        strange: how the last answer began that names none of the labels.
 
     Raises:
         ConfigError: there is no key, or it or the address cannot be used.
@@ -75,7 +78,7 @@ class Endpoint:
             raise ConfigError(f"Set {KEY} to your key, or name a server of your own with --endpoint.")
         if not key.isascii() or not key.isprintable() or " " in key:
             raise ConfigError(f"{KEY} holds what no key does: a space, a line break, or a letter beyond ASCII.")
-        self.model, self.prompt, self.samples, self.notes = model, prompt, samples, list[str]()
+        self.model, self.prompt, self.samples, self.notes, self.strange = model, prompt, samples, list[str](), ""
         # What not every server can; it is left out once that has been found.
         self._wished: dict[str, Any] = {"logprobs": True, "top_logprobs": _ALTERNATIVES}
         if samples > 1:
@@ -105,13 +108,13 @@ class Endpoint:
                 _check_choices(said[-1].choices)
             return self._answer(text, said, perf_counter() - begun)
         except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-            raise RefusedError(f"the server refuses the request (status {error.status_code}).") from error
+            raise RefusedError(f"the server refuses the request ({_status(error)}).") from error
         except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
-            raise ConfigError(f"The server refuses the key in {KEY} (status {error.status_code}).") from error
+            raise ConfigError(f"The server refuses the key in {KEY} ({_status(error)}).") from error
         except openai.NotFoundError as error:
             raise ConfigError(f"{self.url} has no model {self.model!r}, or is another address (404).") from error
         except openai.APIStatusError as error:
-            raise SurroundingsError(f"The server answered with status {error.status_code}. {_GOES_ON}") from error
+            raise SurroundingsError(f"The server answered with {_status(error)}. {_GOES_ON}") from error
         except openai.APIConnectionError as error:
             raise SurroundingsError(f"{self.url} cannot be reached, or does not answer in time. {_GOES_ON}") from error
         except (openai.APIError, _TooLargeError, ValueError, TypeError, AttributeError, RecursionError) as error:
@@ -156,10 +159,23 @@ class Endpoint:
 
     def _probabilities(self, choice: Choice) -> list[float] | None:
         tokens = _tokens(choice)
-        found = of_answer(choice.message.content or "", tokens, self.prompt)
+        content = choice.message.content or ""
+        found = of_answer(content, tokens, self.prompt)
+        if found is None:
+            self.strange = content[:_SHOWN]
         if found is not None and not tokens and self.samples == 1 and _UNCERTAIN not in self.notes:
             self.notes.append(_UNCERTAIN)
         return found
+
+
+def _status(error: openai.APIStatusError) -> str:
+    """Return the status of an answer, with what the server says of it; the key, which it may repeat, stands nowhere."""
+    body = error.body
+    said = body.get("message") if isinstance(body, dict) else None
+    if not isinstance(said, str) or not said.strip():
+        return f"status {error.status_code}"
+    key = os.environ.get(KEY)
+    return f"status {error.status_code}: {(said.replace(key, '...') if key else said)[:_SHOWN]!r}"
 
 
 def _check_choices(choices: Sequence[Choice]) -> None:

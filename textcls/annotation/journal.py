@@ -94,7 +94,7 @@ class Answers:
         """
         try:
             with self._file:
-                self._file.execute("INSERT INTO answers VALUES (?, ?)", [self._key(text), json.dumps(answer)])
+                self._file.execute("REPLACE INTO answers VALUES (?, ?)", [self._key(text), json.dumps(answer)])
         except sqlite3.OperationalError as error:
             raise SurroundingsError(f"An answer cannot be kept: {error}; free some space, and go on.") from error
 

@@ -48,9 +48,12 @@ def of_answer(content: str, tokens: Sequence[Token], prompt: Prompt) -> list[flo
 
 
 def label_of(content: str, labels: Sequence[str]) -> str | None:
-    """Return the label of an answer; None if it is none of these, or no answer at all."""
-    label = _object(content).get(FIELD)
-    return label if isinstance(label, str) and label in labels else None
+    """Return the label of an answer, be it in another case; None if it is none of these, or no answer at all."""
+    said = _object(content).get(FIELD)
+    if not isinstance(said, str) or said in labels:
+        return said if isinstance(said, str) else None
+    alike = [label for label in labels if label.casefold() == said.strip().casefold()]
+    return alike[0] if len(alike) == 1 else None
 
 
 def truths_of(content: str, labels: Sequence[str]) -> dict[str, bool] | None:
@@ -61,8 +64,10 @@ def truths_of(content: str, labels: Sequence[str]) -> dict[str, bool] | None:
 
 
 def _object(content: str) -> Mapping[str, Any]:
+    """Return the object of an answer, before which a model may have thought, and around which it may put a fence."""
+    said = content.rpartition("</think>")[2]
     try:
-        found = json.loads(content.strip().removeprefix("```json").removesuffix("```"))
+        found = json.loads(said[said.find("{") : said.rfind("}") + 1])
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -323,7 +323,7 @@ async def _ask(asking: "Asking", work: _Work, least: float, *, quiet: bool) -> N
     """Have the labelled rows answered, then some texts, which tell what all take, then the others."""
     known, texts = [text for text, _ in work.given.known], work.given.texts
     try:
-        with progress_on(stderr_console(quiet=quiet), "answers") as progress:
+        with progress_on(stderr_console(quiet=quiet), "questions") as progress:
 
             async def ask(name: str, texts: Sequence[str]) -> None:
                 if missing := asking.missing(texts):

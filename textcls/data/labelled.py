@@ -10,7 +10,7 @@ from sys import intern
 from types import MappingProxyType
 from typing import Any, Final, Generic, NamedTuple, Self, TypedDict, TypeVar, Unpack, cast, overload
 
-from textcls.data.columns import DEFAULT_LABEL_COLUMN, DEFAULT_TEXT_COLUMNS
+from textcls.data.columns import ANSWER, ANSWERED_BY, DEFAULT_LABEL_COLUMN, DEFAULT_TEXT_COLUMNS
 from textcls.data.memory import MemoryTable, Readable
 from textcls.data.places import Places
 from textcls.data.rows import Bad, BadRows, ReadOptions, Row
@@ -18,6 +18,7 @@ from textcls.data.source import name_of
 from textcls.data.storage import RemoteFile
 from textcls.data.tables import Table, TextRow, open_tables, texts_of
 from textcls.data.targets import (
+    JSON,
     T,
     Target,
     TargetOptions,
@@ -286,11 +287,21 @@ def _found_out(
     head = [] if targets.label_separator is not None or targets.several is False else _head(items)
     first = [item.row for item in head]
     read: Callable[[Row], Target | Bad]
+    if targets.label_sets is None and _are_answers(table, column, first):
+        targets = replace(targets, label_separator=JSON)
     if targets.label_sets or (targets.label_sets is None and holds_lists(first, column)):
         read = labels_of_cell(targets, column, table.format, first, separator)
     else:
         read = partial(label_of if targets.several is False else one_as_before, column=column)
     yield from _rows(table, chain(head, items), read, targets.weight_column)
+
+
+def _are_answers(table: Table, column: str, rows: Sequence[Row]) -> bool:
+    """Say whether a table is one that `textcls annotate` has written, and its answers are lists of labels."""
+    if column != ANSWER or any(ANSWERED_BY not in part.columns for part in table.parts):
+        return False
+    cells = [row.fields.get(column) for row in rows]
+    return bool(cells) and all(isinstance(cell, str) and cell.startswith("[") for cell in cells)
 
 
 def _head(items: Iterator[TextRow]) -> list[TextRow]:

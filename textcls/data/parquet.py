@@ -135,6 +135,9 @@ class Writer:
         kind = self.given.field(name).type if self.given is not None and name in self.given.names else None
         if kind is None and all(value is None or isinstance(value, str) for value in values):
             kind = self.pyarrow.string()
+        return self._array(name, values, kind)
+
+    def _array(self, name: str, values: list[Any], kind: Any) -> Any:
         try:
             return self.pyarrow.array(values, kind)
         except (self.pyarrow.ArrowException, UnicodeEncodeError, OverflowError, TypeError, ValueError) as error:
@@ -144,24 +147,31 @@ class Writer:
             ) from error
 
     def _answer(self, name: str) -> Any:
+        """Return what was answered, of the type it has, whatever a prefix has made of its name."""
         make = self.pyarrow
         string, number = make.string(), make.float64()
+        values = [answer[name] for answer in self.answers]
+        first = next((value for value in values if value is not None), None)
+        if isinstance(first, str):
+            return self._array(name, values, string)
+        if isinstance(first, int | float):
+            return self._array(name, values, number)
         contributions = make.list_(make.struct([("token", string), ("contribution", number)]))
         kinds = {
             "score": number,
-            "predicted_labels": make.list_(string),
             "scores": make.list_(number),
             "top_labels": make.list_(make.struct([("label", string), ("score", number)])),
             "explanation": contributions,
             "explanations": make.list_(make.struct([("label", string), ("contributions", contributions)])),
         }
-        kind = kinds.get(name, string)
-        return make.array([_as_records(answer[name], kind, make) for answer in self.answers], kind)
+        usual = string if first is None else make.list_(string)
+        kind = next((kind for end, kind in kinds.items() if name.endswith(end)), usual)
+        return self._array(name, [_as_records(value, kind, make) for value in values], kind)
 
 
 def _as_records(value: Any, kind: Any, pyarrow: Any) -> Any:
     """Return `value` with each pair in it as a record, where its type is one of records."""
-    if not pyarrow.types.is_list(kind):
+    if value is None or not pyarrow.types.is_list(kind):
         return value
     inner = kind.value_type
     if not pyarrow.types.is_struct(inner):

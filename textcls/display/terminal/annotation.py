@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from textcls.annotation.annotate import Agreement, Annotator
+from textcls.annotation.annotate import Agreement, Annotator, is_answered
 from textcls.annotation.journal import Answers
 from textcls.annotation.price import Price, Tokens, estimate
 from textcls.annotation.prompt import Prompt
@@ -24,7 +24,8 @@ def what_answers_take(
     distinct = dict.fromkeys(texts)
     asked, read, written, dollars = set[str](), 0, 0, 0.0
     for answers, price in models:
-        known = [(text, answer) for text in distinct if (answer := answers.get(text)) is not None]
+        kept = ((text, answers.get(text)) for text in distinct)
+        known = [(text, answer) for text, answer in kept if answer is not None and is_answered(answer)]
         missing = list(distinct.keys() - dict(known).keys())
         took = estimate(prompt, missing, known, samples=samples)
         asked.update(missing)
@@ -84,7 +85,7 @@ def rows_without_answers(annotators: Sequence[Annotator], texts: Sequence[str], 
     rows_refused, unasked = (sum(text in some for text in texts) for some in (refused, without))
     said = []
     if none := missing - rows_refused - unasked:
-        said.append(f"{plural(none, 'answer')} named none of the labels: left out.")
+        said.append(f"{plural(none, 'answer')} named none of the labels: left out, and asked for again next time.")
     if rows_refused:
         said.append(
             f"{plural(rows_refused, 'row')} refused by the server, or not answered to the end: left out, and asked "

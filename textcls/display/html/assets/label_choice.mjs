@@ -1,5 +1,7 @@
 // Which labels stand on the page, in which order, and which one is meant: pure functions, without the page.
 
+import { pathOf } from "./tree.mjs";
+
 /** So many labels keep their places, and their keys; of more the most probable come first. */
 export const FIXED = 9;
 /** Of more than so many labels only these are shown until somebody types, or wants to see all. */
@@ -9,17 +11,21 @@ const plain = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCas
 
 /** The labels in the order in which they are shown, each with the key that gives it.
  *
- * `typed` finds labels: those that begin with it first, then those that hold it. With `typed` there are no keys, as
- * digits are typed, too; and a name that no label has is offered as a new one.
+ * `typed` finds labels: those that are it first, then those that begin with it, be it at a part of a path, then those
+ * that hold it; of these the more probable ones first. With `typed` there are no keys, as digits are typed, too; and a
+ * name that no label has is offered as a new one.
  */
 export function shown(labels, scores, typed = "", all = false) {
   const wanted = plain(typed);
   if (wanted) {
     const rank = (label) => {
-      const name = plain(label);
-      return name === wanted ? 0 : name.startsWith(wanted) ? 1 : name.includes(wanted) ? 2 : 3;
+      const names = [label, ...pathOf(label)].map(plain);
+      if (names[0] === wanted || names.at(-1) === wanted) return 0;
+      return names.some((name) => name.startsWith(wanted)) ? 1 : names[0].includes(wanted) ? 2 : 3;
     };
-    const found = labels.filter((label) => rank(label) < 3).sort((a, b) => rank(a) - rank(b));
+    const score = (label) => scores.get(label) ?? -Infinity;
+    const better = (a, b) => (score(a) === score(b) ? 0 : score(b) - score(a));
+    const found = labels.filter((label) => rank(label) < 3).sort((a, b) => rank(a) - rank(b) || better(a, b));
     const rows = found.map((label) => ({ label, key: "", fresh: false }));
     const name = typed.trim();
     return labels.includes(name) ? rows : [...rows, { label: name, key: "", fresh: true }];
