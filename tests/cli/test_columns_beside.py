@@ -10,6 +10,8 @@ import pytest
 import textcls
 from tests.command_line import fail, read_rows, run, succeed, write_rows
 from textcls import Classifier, ConfigError
+from textcls.data import Row
+from textcls.data.writing import open_writer
 from textcls.explain.columns import column_effects
 from textcls.explain.counterfactual import counterfactual
 from textcls.model.columns import named_cell
@@ -322,6 +324,28 @@ def test_a_file_without_the_columns_is_answered_and_that_is_told(folder: Path, t
     (tmp_path / "rows.jsonl").write_text('{"text": "hm"}\n{"text": "hm", "product": "lamp"}\n', encoding="utf-8")
     answered = run("predict", folder / "m.onnx", tmp_path / "rows.jsonl", "--output", tmp_path / "answers.jsonl")
     assert "has no column" not in answered.stderr
+    assert "rows.jsonl begins with rows without 'price', which the model reads beside the text" in answered.stderr
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl"])
+def test_a_column_of_nearly_the_right_name_is_refused_wherever_rows_come_from(
+    folder: Path, tmp_path: Path, name: str
+) -> None:
+    rows = [{"text": "please help", "label": "refund", "Product": "lamp", "price": "3"}]
+    with open_writer(tmp_path / name, "jsonl" if name.endswith("l") else "csv", [*rows[0]], []) as writer:
+        writer.write([Row(1, row) for row in rows], [{} for _ in rows])
+    told = f"{tmp_path / name} has the column 'Product', and the model reads 'product': rename it, or add an empty"
+    for command in ("evaluate", "drift", "report"):
+        assert told in fail(3, command, folder / "m.onnx", tmp_path / name)
+    assert told in fail(3, "predict", folder / "m.onnx", tmp_path / name, "--output", tmp_path / "answers.jsonl")
+
+
+def test_texts_that_are_empty_are_counted(folder: Path, tmp_path: Path) -> None:
+    rows = [("text", "label", "product", "price"), *[("", "refund", "lamp", "3"), (" ", "repair", "lamp", "3")] * 20]
+    path = write_rows(tmp_path / "rows.csv", rows)
+    assert "Note: 40 texts are empty." in run("evaluate", folder / "m.onnx", path).stderr
+    assert "Note: 40 texts are empty." in run("drift", folder / "m.onnx", path).stderr
+    assert "Note: 40 texts are empty." in run("predict", folder / "m.onnx", path, "--output", tmp_path / "a.csv").stderr
 
 
 def test_values_that_are_not_understood_are_told_with_the_first_of_them(folder: Path, tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from tests.command_line import fail, read_rows, succeed, write_rows
 from tests.service.server import local
 from textcls import Classifier
+from textcls.data import open_labelled
+from textcls.data.labelled import LabelledRow
 from textcls.errors import InputError
 from textcls.model.label_paths import LabelPaths, label_cell
 from textcls.server import create_app
@@ -34,6 +36,12 @@ def model_path(rows_path: Path) -> Path:
     path = rows_path.with_name("m.onnx")
     succeed("train", rows_path, "--label-column", COLUMN, "--output", path, "--epochs", "3", "--quiet")
     return path
+
+
+def read_labelled_rows(path: Path) -> list[LabelledRow[str]]:
+    """The rows of a file whose labels are paths."""
+    with open_labelled([path], label_column=COLUMN) as table:
+        return list(table.rows)
 
 
 @given(st.lists(CELLS, min_size=2, max_size=5))
@@ -130,6 +138,34 @@ def test_check_mends_the_names_of_levels_in_their_columns(tmp_path: Path) -> Non
     write_rows(path, [("text", "area", "queue"), *rows])
     succeed("check", path, "--label-column", COLUMN, "--write", mended)
     assert [(row["area"], row["queue"]) for row in read_rows(mended)] == [("Goods", "shipping")] * 3 + [("Goods", "")]
+
+
+def test_a_row_of_json_may_end_above_the_deepest_level_wherever_it_stands(model_path: Path, tmp_path: Path) -> None:
+    rows = [{"text": "a", "area": "goods"}, {"text": "my parcel", "area": "goods", "queue": "shipping"}]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    assert json.loads(succeed("evaluate", model_path, path, "--json"))["rows"] == 2
+    assert [row.label for row in read_labelled_rows(path)] == ["goods", "goods > shipping"]
+
+
+def test_without_a_column_of_a_level_nobody_knows_the_label(model_path: Path, rows_path: Path, tmp_path: Path) -> None:
+    rows = [(row["text"], row["area"]) for row in read_rows(rows_path)]
+    path = write_rows(tmp_path / "rows.csv", [("text", "area"), *rows])
+    assert "real accuracy" in succeed("drift", model_path, rows_path)
+    assert "real accuracy" not in succeed("drift", model_path, path)
+    assert "has no column 'queue'; it has 'text', 'area'." in fail(3, "evaluate", model_path, path)
+
+
+def test_one_level_is_not_taken_for_the_path(model_path: Path, tmp_path: Path) -> None:
+    # Of a name that is well known for the label.
+    succeed("train", _levels(tmp_path, "area", "category"), "--label-column", "area > category", "--epochs", "1")
+    said = fail(3, "evaluate", tmp_path / "rows.onnx", _levels(tmp_path, "region", "category"))
+    assert "has no column 'area'; it has 'text', 'region', 'category'." in said
+
+
+def _levels(folder: Path, *names: str) -> Path:
+    rows = [(f"{word} {i}", word, f"{word} {i % 2}") for i in range(12) for word in ("soup", "bread")]
+    return write_rows(folder / "rows.csv", [("text", *names), *rows])
 
 
 @pytest.mark.parametrize(

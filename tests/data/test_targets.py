@@ -26,6 +26,7 @@ from textcls.data import (
     read_labelled,
     targets,
 )
+from textcls.data import rows as rows_of_files
 
 BOTH = {"billing": 1.0, "refund": 1.0}
 
@@ -350,9 +351,13 @@ def test_every_file_needs_the_same_columns_of_labels(write: Write) -> None:
             read_label_sets(these, targets=TargetOptions(label_columns=("t_*",)))
 
 
-def test_a_line_of_json_with_a_further_column_of_a_label_is_refused(write: Write) -> None:
+def test_a_line_of_json_with_a_further_column_of_a_label_is_refused_where_it_comes_late(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = write("a.jsonl", '{"text": "a", "t_x": 1}\n{"text": "b", "t_y": 1}\n')
-    assert "line 2: the column 't_y' is one of t_*, which the first row lacks; write all columns" in refusal(
+    assert sets(path, label_columns=["t_*"]) == [{"x": 1}, {"y": 1}]
+    monkeypatch.setattr(rows_of_files, "OBJECTS", 1)
+    assert "line 2: the column 't_y' is one of t_*, which the first rows lack; write all columns" in refusal(
         path, label_columns=["t_*"]
     )
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.data.tables import Write, copied, refusal, rows_of
 from textcls import ConfigError, InputError
-from textcls.data import Row, writing
+from textcls.data import Row, rows, writing
 
 TEXTS = st.text(st.characters(codec="utf-8"))
 ROWS = st.lists(st.tuples(TEXTS, TEXTS), max_size=8).map(lambda rows: [{"text": a, "note": b} for a, b in rows])
@@ -33,9 +33,14 @@ def test_rows_come_back_as_they_were_written(
 
 
 @pytest.mark.parametrize("name", ["b.csv", "b.tsv", "b.parquet"])
-def test_a_field_that_the_first_line_of_json_has_not_is_never_lost(write: Write, tmp_path: Path, name: str) -> None:
+def test_a_field_that_the_first_lines_of_json_have_not_is_never_lost(
+    write: Write, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = write("a.jsonl", '{"text": "a"}\n{"text": "b", "late": 1}\n')
-    with pytest.raises(InputError, match=r"line 2: the first row lacks the field 'late'; write JSONL"):
+    found = copied(path, tmp_path / name)
+    assert [row["late"] in (1, "1") for row in found] == [False, True]
+    monkeypatch.setattr(rows, "OBJECTS", 1)
+    with pytest.raises(InputError, match=r"line 2: the first rows lack the field 'late'; write JSONL"):
         copied(path, tmp_path / name)
     assert copied(path, tmp_path / "b.jsonl") == [{"text": "a"}, {"text": "b", "late": 1}]
 

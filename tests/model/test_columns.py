@@ -225,6 +225,6 @@ def test_why_a_value_says_nothing_is_told() -> None:
 
 
 def test_a_whole_number_is_one_category_whatever_its_type() -> None:
-    written = (3, 3.0, "3", np.float32(3), np.int64(3), Fraction(3))
+    written = (3, 3.0, "3", "3.0", " 3.00 ", np.float32(3), np.int64(3), Fraction(3))
     assert {category(value) for value in written} == {"3"}
-    assert category(True) == "true"
+    assert (category(True), category("3.05"), category("v3.0"), category("1.3.0")) == ("true", "3.05", "v3.0", "1.3.0")

@@ -34,6 +34,7 @@ from textcls.display.text import visible
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation.label_set_evaluation import present
 from textcls.model.artifact import LABELS_WRITTEN, ModelInfo
+from textcls.model.label_paths import label_columns
 
 T = TypeVar("T")
 ANY_TARGETS: Final = TargetOptions()
@@ -179,7 +180,7 @@ class Reading:
         with open_table(path, self.options, self.bad) as table:
             usual = Usual.of(training)
             chosen = table.choose(text_columns or usual.text_columns, "text", guess=not text_columns)
-            table.note_lacking(usual.beside)
+            table.note_lacking(chosen, usual.beside)
             self.say(table.notes)
             yield table, chosen, texts_of(table, chosen, usual.beside)
 
@@ -216,8 +217,11 @@ class Reading:
                 with self._counted(self._at_least_one(known, [path])) as found_sets:
                     yield found_sets
             else:
+                levels = label_columns(training.label_column, table.columns)
+                # Of a path without its end nobody knows the label.
+                whole = len(levels) == 1 or {*levels} <= {*table.columns}
                 paths = Usual.of(training).paths
-                labels = ((text, _label(row, training.label_column, paths)) for text, row in texts)
+                labels = ((text, _label(row, training.label_column, paths) if whole else None) for text, row in texts)
                 with self._counted(self._at_least_one(labels, [path])) as found:
                     yield found
 
@@ -231,11 +235,11 @@ class Reading:
         self.bad.say = lambda bad: click.echo(visible(f"Note: skipped {bad.where}: {bad.why}."), err=True)
 
     def say_skipped(self) -> None:
-        """Print which rows were skipped, and which values were not understood.
+        """Print which rows were skipped, and which values were not understood, or are empty texts.
 
         That is part of the result and printed even if `quiet`.
         """
-        for said in filter(None, (self.bad.summary(), *self.bad.strange_values())):
+        for said in filter(None, (self.bad.summary(), *self.bad.odd_rows())):
             click.echo(f"Note: {visible(said)}", err=True)
 
 

@@ -52,11 +52,13 @@ def choose(
     if missing is None:
         return tuple(wanted), ()
     # A model that was trained on two columns would take one of them for the whole text.
-    found = [names for names in well_known(columns, kind) if len(names) >= len(wanted)] if guess else []
+    # And one level of a tree would be taken for the path.
+    known = well_known(columns, kind) if guess else []
+    found = [one for one in known if len(one) >= len(wanted) and (kind == "text" or not {*one} & {*names})]
     if len(found) == 1:
-        names = " and ".join(map(repr, found[0]))
+        shown = " and ".join(map(repr, found[0]))
         verb = "is" if len(found[0]) == 1 else "are"
-        return found[0], (f"{file} has no column {missing!r}; {names} {verb} read as the {kind}.",)
+        return found[0], (f"{file} has no column {missing!r}; {shown} {verb} read as the {kind}.",)
     have = f"{file} has no column {missing!r}; it has {', '.join(map(_short, columns))}."
     if found:
         several = " or ".join(" and ".join(map(repr, names)) for names in found)

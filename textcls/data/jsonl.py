@@ -7,28 +7,26 @@ from math import isfinite
 from typing import IO, Any
 
 from textcls.data import decoding, plain
-from textcls.data.rows import TOO_LONG, Bad, Content, ReadOptions, Row
+from textcls.data.rows import TOO_LONG, Bad, Content, ReadOptions, Row, with_keys
 from textcls.data.source import Source
 from textcls.errors import InputError
 
 
 def read(source: Source, options: ReadOptions) -> Content:
-    """Read JSON lines; the columns are the keys of the first object.
+    """Read JSON lines; the columns are the keys of the first objects.
 
     Raises:
         InputError: not one line is an object.
     """
     encoding, notes = decoding.encoding_of(source, options)
     rows = _rows(source, encoding)
-    first: list[Row | Bad] = []
-    for row in rows:
-        first.append(row)
-        if isinstance(row, Row):
-            return Content("jsonl", tuple(row.fields), chain(first, rows), notes)
-    if not first:
+    first = next(rows, None)
+    if first is None:
         raise InputError(f"{source.name} is empty; it needs at least one line with a JSON object.")
-    bad = first[0]
-    raise InputError(f"{bad.where}: {bad.why}." if isinstance(bad, Bad) else bad.where)
+    columns, rows = with_keys(chain([first], rows), waits=source.waits)
+    if not columns and isinstance(first, Bad):
+        raise InputError(f"{first.where}: {first.why}.")
+    return Content("jsonl", columns, rows, notes)
 
 
 def _rows(source: Source, encoding: str) -> Iterator[Row | Bad]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Final, Literal, NamedTuple
 
 from textcls.errors import InputError
@@ -12,6 +13,9 @@ LONGEST: Final = 16_000_000
 TOO_LONG: Final = f"more than {LONGEST:,} characters, the most that a row may have"
 # What tables unpack to is a few times, and hardly ever a hundred times, what they take; small ones may.
 _SUSPICIOUS_RATIO, _SUSPICIOUS_BYTES = 100, 100_000_000
+# So many objects of a file say which keys there are, or fewer with so many characters.
+OBJECTS: Final = 1000
+OBJECTS_CHARACTERS: Final = 1_000_000
 # How many bad rows are told in full; all are counted.
 SHOWN: Final = 5
 # Characters of a value that are shown.
@@ -41,7 +45,7 @@ def require_known(row: Row, columns: Collection[str]) -> None:
     """Raise InputError if `row` has a field that is none of `columns`, as a line of JSON may: it would be lost."""
     extra = next((name for name in row.fields if name not in columns), None)
     if extra is not None:
-        raise InputError(f"{row.where}: the first row lacks the field {extra!r}; write JSONL, which needs no columns.")
+        raise InputError(f"{row.where}: the first rows lack the field {extra!r}; write JSONL, which needs no columns.")
 
 
 def not_read(column: str, rows: int, value: str) -> str:
@@ -84,7 +88,7 @@ class Content:
 
     Attributes:
         format: what it is.
-        columns: their names, in order; of JSONL the keys of the first row.
+        columns: their names, in order; of objects the keys of the first ones.
         rows: the rows, read one at a time.
         notes: what was found out and is not the default, in sentences.
         schema: the types of the columns, where the format has such (pyarrow's).
@@ -95,6 +99,26 @@ class Content:
     rows: Iterator[Row | Bad]
     notes: tuple[str, ...] = ()
     schema: Any = None
+
+
+def with_keys(rows: Iterator[Row | Bad], *, waits: bool) -> tuple[tuple[str, ...], Iterator[Row | Bad]]:
+    """Return the keys that the first objects have, and all rows: one may lack what the next one has.
+
+    Args:
+        rows: the objects.
+        waits: whether the second may be long in coming: then the first alone tells.
+    """
+    keys: dict[str, None] = {}
+    first: list[Row | Bad] = []
+    left = OBJECTS_CHARACTERS
+    for row in rows:
+        first.append(row)
+        if isinstance(row, Row):
+            keys |= dict.fromkeys(row.fields)
+            left -= sum(len(value) for value in row.fields.values() if isinstance(value, str))
+            if waits or len(first) >= OBJECTS or left < 0:
+                break
+    return tuple(keys), chain(first, rows)
 
 
 @dataclass(slots=True)
@@ -108,6 +132,7 @@ class BadRows:
         shown: the first of them.
         strange: of columns that hold what is not understood, how often, and the first such value; their rows can be
             used.
+        empty: how many rows have a text without a sign; these can be used, too.
     """
 
     skip: bool = False
@@ -115,6 +140,7 @@ class BadRows:
     count: int = 0
     shown: list[Bad] = field(default_factory=list)
     strange: dict[str, tuple[int, str]] = field(default_factory=dict)
+    empty: int = 0
 
     def add_strange(self, column: str, value: object) -> None:
         """Take note of a value that is no number or date where there should be one."""
@@ -141,9 +167,10 @@ class BadRows:
             return None
         return f"Skipped {self.count:,} row{'s' * (self.count > 1)} that cannot be used: {self.reasons()}."
 
-    def strange_values(self) -> list[str]:
-        """Return a sentence for each column that holds values which are not understood."""
-        return [not_read(name, rows, value) for name, (rows, value) in self.strange.items()]
+    def odd_rows(self) -> list[str]:
+        """Return a sentence on texts that are empty, and on each column that holds values which are not understood."""
+        empty = [f"{self.empty:,} {'text is' if self.empty == 1 else 'texts are'} empty."] if self.empty else []
+        return [*empty, *(not_read(name, rows, value) for name, (rows, value) in self.strange.items())]
 
     def reasons(self) -> str:
         """Return where the first bad rows are and why they are none, and how many there are besides."""

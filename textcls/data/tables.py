@@ -65,15 +65,28 @@ class Table:
             choose(part.file, part.columns, found, kind, guess=False)
         return found
 
-    def note_lacking(self, beside: Sequence[Column]) -> None:
-        """Note which columns beside the text a file lacks; in JSON lines each row has its own."""
+    def note_lacking(self, texts: Sequence[str], beside: Sequence[Column]) -> None:
+        """Note which columns beside that of the texts a file lacks; of objects each has its own.
+
+        Raises:
+            InputError: it has one that is called nearly so.
+        """
         for part in self.parts:
             lacking = [column.name for column in beside if column.name not in part.columns]
-            if lacking and self.format != "jsonl":
-                self.notes.append(
-                    f"{part.file} has no column {text_columns.and_(lacking)}, which the model reads beside the text: "
-                    "missing in each row."
+            if not lacking:
+                continue
+            if pair := text_columns.misspelt(part.columns, [*texts, *(column.name for column in beside)], lacking):
+                other, meant = pair
+                raise InputError(
+                    f"{part.file} has the column {other!r}, and the model reads {meant!r}: rename it, or add an empty "
+                    f"column {meant!r} if it is another one."
                 )
+            names = text_columns.and_(lacking)
+            if self.format in ("jsonl", "json"):
+                said = f"{part.file} begins with rows without {names}, which the model reads beside the text: missing."
+            else:
+                said = f"{part.file} has no column {names}, which the model reads beside the text: missing in each row."
+            self.notes.append(said)
 
     def require_same_columns(self) -> None:
         """Raise InputError unless all files have the same columns, in whatever order."""
@@ -209,6 +222,8 @@ def texts_of(table: Table, columns: Sequence[str], beside: Sequence[Column] = ()
         if beside:
             for name in not_understood(row.fields, beside, unpack(text, beside)[0]):
                 table.bad.add_strange(name, row.fields[name])
+        if not any(not isinstance(of := row.fields.get(name), str) or of.strip() for name in columns):
+            table.bad.empty += 1
         yield TextRow(text, row)
 
 

@@ -210,7 +210,7 @@ class LabelsOfColumns:
         # A line of JSON may have columns of its own.
         for name in row.fields:
             if name not in self.labels and _label_in(name, self.patterns) is not None:
-                why = f"the column {name!r} is one of {' '.join(self.patterns)}, which the first row lacks"
+                why = f"the column {name!r} is one of {' '.join(self.patterns)}, which the first rows lack"
                 return Bad(row.where, f"{why}; write all columns in the first row")
         return found
 

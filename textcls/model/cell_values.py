@@ -37,6 +37,7 @@ _EITHER: Final = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
 _BY_COMMAS: Final = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")
 _DECIMAL_COMMA: Final = re.compile(r"\d+,\d+|[1-9]\d{0,2}(?:\.\d{3})+,\d+|[1-9]\d{0,2}(?:\.\d{3}){2,}")
 _DECIMAL_POINT: Final = re.compile(r"\d+\.?\d*|\.\d+")
+_WHOLE: Final = re.compile(r"\A([+-]?[0-9]+)\.0+\Z")
 _TRUTHS: Final = {"true": 1.0, "false": 0.0}
 # How dates are written where not as ISO 8601 says, tried in this order: where it is clear which number is the month, as
 # before points the day comes first; then with the day before the month; then with the month before the day.
@@ -55,8 +56,8 @@ _ISO: Final = re.compile(
 
 
 def category(value: object) -> str:
-    """Return a category as a cell: upper and lower case are one, and so are spaces of any kind and number, and signs of
-    one part or more.
+    """Return a category as a cell: upper and lower case are one, and so are spaces of any kind and number, signs of one
+    part or more, and whole numbers with a decimal point and without, as tables with gaps have them.
 
     Raises:
         ValueError: it is a list or an object.
@@ -68,6 +69,7 @@ def category(value: object) -> str:
         value = int(float(value))
     # Separators of cells are spaces for `split`.
     found = " ".join(normalize("NFC", str(value)).casefold().split())[:CATEGORY_CHARACTERS]
+    found = _WHOLE.sub(r"\1", found)
     return "" if unpaired_surrogate(found) else found
 
 

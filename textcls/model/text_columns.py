@@ -1,6 +1,6 @@
 """The text of a row: what stands in its text columns, one behind the other, a line each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Final
 
@@ -57,22 +57,31 @@ def text_of_row(row: Mapping[str, Any], columns: Sequence[str], where: str, besi
         raise InputError(
             f"{where} has no {and_(lacking)}: the model reads {and_(columns)} of a row, and this one has {have}{more}."
         )
-    if absent := [column.name for column in beside if column.name not in row]:
-        _check_spelling(row, [*columns, *(column.name for column in beside)], absent, where)
+    absent = [column.name for column in beside if column.name not in row]
+    if absent and (pair := misspelt(row, [*columns, *(column.name for column in beside)], absent)):
+        other, meant = pair
+        raise InputError(
+            f"{where} has {other!r}, and the model reads {meant!r}: rename it, or pass {meant!r} as None if it is "
+            "another one."
+        )
     try:
         return join_columns(row, columns, beside)
     except ValueError as error:
         raise InputError(f"{where}: {error}.") from error
 
 
-def _check_spelling(row: Mapping[str, Any], names: Sequence[str], absent: Sequence[str], where: str) -> None:
-    """Refuse a row that has not what the model reads beside the text, but something that is called nearly so."""
-    for other in [name for name in list(row)[:_LOOKED_AT] if isinstance(name, str) and name not in names]:
+def misspelt(there: Iterable[str], names: Sequence[str], absent: Sequence[str]) -> tuple[str, str] | None:
+    """Return one of the columns that are there, and what a model reads, if it is absent, and is called nearly so.
+
+    Args:
+        there: the columns of a row, or a file.
+        names: the columns that the model reads.
+        absent: those of them that are not there.
+    """
+    for other in [name for name in list(there)[:_LOOKED_AT] if isinstance(name, str) and name not in names]:
         if meant := get_close_matches(other[:_LONGEST], absent, 1, _ALIKE):
-            raise InputError(
-                f"{where} has {other!r}, and the model reads {meant[0]!r}: rename it, or pass {meant[0]!r} as None if "
-                "it is another one."
-            )
+            return other, meant[0]
+    return None
 
 
 def and_(names: Sequence[str]) -> str:

@@ -55,7 +55,7 @@ def predict_files(
     written = 0
     with open_tables(inputs, options, bad) as table:
         columns = table.choose(text_columns or classifier.info.text_columns, "text", guess=not text_columns)
-        table.note_lacking(classifier.info.columns)
+        table.note_lacking(columns, classifier.info.columns)
         say(table.notes)
         kind = writing.format_of(output, write.format, table.format)
         answer = answer.written_as(kind, classifier)

@@ -244,6 +244,7 @@ def train(
     more_texts = None
     if unlabelled:
         more_texts = read_more(unlabelled, rows, valid_rows, probabilities, settings["unlabelled_rows"], reading)
+    reading.bad.empty = 0  # The warnings tell of empty texts, and where they are.
     reading.say_skipped()
     clock.lap("reading")
     _warn(rows, valid_rows, reading)

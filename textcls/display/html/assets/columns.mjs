@@ -3,6 +3,7 @@
 
 const CATEGORY_CHARACTERS = 200;
 const SPACES = /[\t-\r\x1c- \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/;
+const WHOLE = /^([+-]?[0-9]+)\.0+$/;
 const LONGEST_NUMBER = 100;
 const LEAST_NUMBER = 1e-30;
 const CODES =
@@ -119,7 +120,7 @@ function cellsOf(value, { kind, date_format, decimal_comma = false }) {
 function category(value) {
   if (value === null || Number.isNaN(value)) return "";
   const words = folded(asPython(value).normalize("NFC")).split(SPACES).filter(Boolean);
-  const found = [...words.join(" ")].slice(0, CATEGORY_CHARACTERS).join("");
+  const found = [...words.join(" ")].slice(0, CATEGORY_CHARACTERS).join("").replace(WHOLE, "$1");
   return /\p{Surrogate}/u.test(found) ? "" : found;
 }
 
