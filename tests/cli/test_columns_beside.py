@@ -198,7 +198,11 @@ def test_drift_tells_of_columns_that_are_not_as_they_were(folder: Path, tmp_path
         ("price", 0.5, 0.5),
     ]
     assert 0 < found[1]["missing_before"] < 0.2
-    assert "new or out of range" in run("drift", folder / "m.onnx", data).stdout
+    assert all(column["lost"] > 0.8 for column in found)
+    shown = run("drift", folder / "m.onnx", data).stdout
+    assert "new or out of range" in shown
+    assert "column product much, column price much." in shown.replace("\n", " ")
+    assert run("drift", folder / "m.onnx", data, "--fail-above", "0.5").exit_code == 1
     same = json.loads(run("drift", folder / "m.onnx", folder / "train.csv", "--json").stdout)["columns"]
     assert all(column["strange"] == 0 for column in same)
 
@@ -240,6 +244,11 @@ def test_a_model_with_columns_is_compared_with_one_without(folder: Path, tmp_pat
         for path, accuracy in zip(pair, (found["accuracy"]["before"], found["accuracy"]["after"]), strict=True):
             alone = json.loads(run("evaluate", path, folder / "test.csv", "--json").stdout)
             assert accuracy == pytest.approx(alone["accuracy"])
+        rows = [(row[0], row[1], row[-1]) for row in rows_of(7, 9)]
+        odd = write_rows(tmp_path / "odd.csv", [("text", "Product", "label"), *rows])
+        assert f"{odd} has the column 'Product', and {folder / 'm.onnx'} reads 'product'" in fail(
+            3, "compare", *pair, odd
+        )
 
 
 @pytest.mark.parametrize("command", ["report", "drift", "inspect"])

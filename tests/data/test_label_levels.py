@@ -87,6 +87,7 @@ def test_a_report_tells_of_the_levels(model_path: Path, rows_path: Path, tmp_pat
     assert told["paths"] == evaluated["paths"]
     f1 = f"Hierarchical F1 {100 * told['paths']['f1']:.2f}%"
     assert all(f1 in (tmp_path / name).read_text() for name in ("report.html", "report.md"))
+    assert f1 in succeed("report", model_path, rows_path)
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,15 @@ def test_another_mix_of_labels_is_found_with_the_label_that_came(
     assert (found.labelled, found.accuracy) == (0, None)
 
 
+def test_of_very_many_labels_the_file_keeps_no_counts_and_that_is_told(tmp_path: Path) -> None:
+    rows = [(f"{word} number{i}", f"label {i}") for i in range(257) for word in ("one", "two", "three")]
+    data = write_rows(tmp_path / "rows.csv", [("text", "label"), *rows])
+    succeed("train", data, "--epochs", "1", "--vectors", "none", "--quiet")
+    shown = succeed("drift", tmp_path / "rows.onnx", data).replace("\n", " ")
+    assert "Labels cannot be compared: of more than 256 the model file keeps no counts." in shown
+    assert "Of 257 labels these are the most frequent; --json has all." in shown
+
+
 def test_words_that_the_model_does_not_know_are_told_with_their_share(
     watched: Classifier, tickets: list[tuple[str, str]]
 ) -> None:

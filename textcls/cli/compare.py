@@ -1,5 +1,7 @@
 """`textcls compare`: two classifiers on the same labelled rows."""
 
+from collections.abc import Sequence
+
 import click
 
 from textcls.cli.options import (
@@ -13,14 +15,17 @@ from textcls.cli.options import (
 from textcls.cli.reading import Reading
 from textcls.data import TargetOptions
 from textcls.data.memory import Readable
+from textcls.data.rows import Row
 from textcls.display.plain_data import json_line
 from textcls.display.terminal.comparison import comparison_report
 from textcls.display.terminal.console import show
+from textcls.errors import InputError
 from textcls.evaluation import metrics
 from textcls.evaluation.comparison.compare import compared
-from textcls.evaluation.comparison.sides import Labels, ModelSide, is_several, sides_of
+from textcls.evaluation.comparison.sides import Labels, ModelSide, Side, is_several, sides_of
 from textcls.evaluation.label_set_evaluation import present
 from textcls.model.classifier import Text
+from textcls.model.text_columns import and_, misspelt
 
 
 @click.command(epilog="Example: textcls compare old.onnx new.onnx heldout.csv")
@@ -61,12 +66,16 @@ def compare(
     if is_several(sides):
         with reading.label_sets(data, *columns, targets, training) as sets:
             for row in sets:
+                if whole and not texts:
+                    _check_columns(row.row, sides)
                 texts.append(row.text)
                 given.append(row.row.fields if whole else row.text)
                 labels.append(tuple(sorted(present(row.label))))
     else:
         with reading.labelled_rows(data, *columns, training) as rows:
             for one in rows:
+                if whole and not texts:
+                    _check_columns(one.row, sides)
                 texts.append(one.text)
                 given.append(one.row.fields if whole else one.text)
                 labels.append(one.label)
@@ -76,3 +85,22 @@ def compare(
         click.echo(json_line(found.as_json()))
     else:
         show(comparison_report(found))
+
+
+def _check_columns(row: Row, sides: Sequence[Side]) -> None:
+    """Refuse a file in which a model does not find its columns: both are asked about the same rows."""
+    for side in sides:
+        if not isinstance(side, ModelSide):
+            continue
+        info = side.classifier.info
+        names = [*info.text_columns, *(column.name for column in info.columns)]
+        absent = [name for name in names if name not in row.fields]
+        lacking = [name for name in info.text_columns if name in absent]
+        if lacking:
+            have = ", ".join(map(repr, row.fields))
+            raise InputError(f"{row.file} has no column {and_(lacking)}, which {side.name} reads; it has {have}.")
+        if pair := misspelt(row.fields, names, absent):
+            raise InputError(
+                f"{row.file} has the column {pair[0]!r}, and {side.name} reads {pair[1]!r}: rename it, or add an empty "
+                f"column {pair[1]!r} if it is another one."
+            )

@@ -10,7 +10,7 @@ from textcls.display.text import named, percent, plural
 from textcls.evaluation.drift.distance import MUCH, SLIGHT, Distance
 from textcls.evaluation.drift.drift import LABELS_TO_TELL, Drift
 from textcls.evaluation.drift.expected_accuracy import LEAST_HELD_OUT
-from textcls.evaluation.drift.summary import LEAST_OF_SET
+from textcls.evaluation.drift.summary import LEAST_OF_SET, MOST_LABELS
 from textcls.evaluation.unknown_labels import never_assigned_sentence, unknown_labels_sentence
 
 LABELS, WORDS = 10, 15
@@ -26,6 +26,8 @@ def drift_report(found: Drift) -> Iterator[Table | Text]:
             "Label sets cannot be compared: none was assigned to as many as "
             f"{plural(LEAST_OF_SET, 'held-out row')} of the training; see the shares of the labels."
         )
+    if not found.several and found.label_distance is None:
+        yield Text(f"Labels cannot be compared: of more than {MOST_LABELS} the model file keeps no counts.")
     yield _verdict(found)
     yield from _labels(found)
     if found.columns:
@@ -106,6 +108,7 @@ def _distances(found: Drift) -> Table:
 
 def _verdict(found: Drift) -> Text:
     changed = [_degree(name, one) for name, one in found.distances.items() if one.is_sure]
+    changed += [f"column {named(one.name)}{' much' * (one.lost >= MUCH)}" for one in found.columns if one.lost > SLIGHT]
     verdict = Text()
     if changed:
         verdict.append(f"Changed: {', '.join(changed)}.", style="bold")
@@ -132,7 +135,8 @@ def _labels(found: Drift) -> Iterator[Table | Text]:
         table.add_row(Text(named(label.label)), then, percent(label.now))
     yield table
     if len(found.labels) > LABELS:
-        yield Text(f"Of {len(found.labels):,} labels these changed most; --json has all.", style="dim")
+        what = "are the most frequent" if found.held_out.labels is None else "changed most"
+        yield Text(f"Of {len(found.labels):,} labels these {what}; --json has all.", style="dim")
 
 
 def _columns(found: Drift) -> Iterator[Table | Text]:

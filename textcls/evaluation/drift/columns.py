@@ -18,12 +18,15 @@ class ColumnShare(NamedTuple):
         missing_before: share of held-out rows without a value.
         missing: share of new rows without one.
         strange: share of new rows with a category that training has not seen, or a number or date outside its range.
+        lost: share of new rows of which the column tells nothing that it told in training: those without a value beyond
+            what was missing before, and strange ones. Dates go on, and are not lost for it.
     """
 
     name: str
     missing_before: float
     missing: float
     strange: float
+    lost: float
 
 
 class ColumnCounts:
@@ -50,10 +53,12 @@ class ColumnCounts:
 
     def shares(self) -> Sequence[ColumnShare]:
         """Return what there is to say of each column."""
-        return [
-            ColumnShare(column.name, self._before[column.name], missing / self._rows, strange / self._rows)
-            for column, missing, strange in zip(self._columns, self._missing, self._strange, strict=True)
-        ]
+        found = []
+        for column, rows_missing, rows_strange in zip(self._columns, self._missing, self._strange, strict=True):
+            before, missing, strange = self._before[column.name], rows_missing / self._rows, rows_strange / self._rows
+            lost = max(0.0, missing - before) + (0.0 if column.kind == "date" else strange)
+            found.append(ColumnShare(column.name, before, missing, strange, min(1.0, lost)))
+        return found
 
 
 def _outside(value: float, column: Column) -> bool:

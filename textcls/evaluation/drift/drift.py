@@ -108,8 +108,11 @@ class Drift:
         return {name: one for name, one in found.items() if one is not None}
 
     def above(self, psi: float) -> list[str]:
-        """Return what is further away than `psi`, and further than chance alone puts it."""
-        return [name for name, one in self.distances.items() if one.psi > psi and one.p_value < CHANCE]
+        """Return what is further away than `psi`, and further than chance alone puts it; and the columns of which more
+        is lost than such a share.
+        """
+        far = [name for name, one in self.distances.items() if one.psi > psi and one.p_value < CHANCE]
+        return [*far, *(f"column {one.name!r}" for one in self.columns if one.lost > psi)]
 
     @property
     def is_of_another_kind(self) -> bool:
@@ -173,7 +176,8 @@ def measure_drift(
     answer_N = [i for (i,) in seen.assigned] if held_out.sets is None else held_out.sets.bins(seen.assigned)
     count_C = np.bincount([i for labels in seen.assigned for i in labels], minlength=len(classifier.labels))
     found = differences(held_out, Tally.of(held_out, answer_N, scores, seen.lengths, seen.unknown))
-    another_kind = of_another_kind(found)
+    columns = tuple(seen.columns.shares())
+    another_kind = of_another_kind(found, max((one.lost for one in columns), default=0.0))
     return Drift(
         rows=len(scores),
         held_out=held_out,
@@ -190,7 +194,7 @@ def measure_drift(
         labelled=len(seen.right),
         accuracy=intervals.share(sum(seen.right), len(seen.right)) if seen.right else None,
         unknown_labels=tuple(sorted(seen.unknown_labels)),
-        columns=tuple(seen.columns.shares()),
+        columns=columns,
     )
 
 
