@@ -71,7 +71,7 @@ def test_answers_in_json_and_parquet_are_native_values(
 ) -> None:
     data, output = write(tmp_path / "new.jsonl", TEXTS), tmp_path / f"out{suffix}"
     result = run("predict", model_path, data, "-o", output, "--top-k", "2", "--explain")
-    assert (result.exit_code, result.stdout, result.stderr) == (0, f"5 rows -> {output}\n", "")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, f"5 rows -> {output}\n", "Note: 1 text is empty.\n")
     for i, (row, answer) in enumerate(zip(read(output), classifier.predict(TEXTS, explain=True), strict=True)):
         assert (row["id"], row["text"]) == (i, TEXTS[i])
         assert (row["predicted_label"], row["decision"]) == (answer.label, "accept")

@@ -127,6 +127,10 @@ def test_a_reload_needs_the_admin_key_and_says_how_many_workers_took_part(store:
         assert client.post("/v1/admin/reload").status_code == 401
         assert client.post("/v1/admin/reload", headers=bearer(KEYS[0])).status_code == 401
         assert post(client, headers=bearer(ADMIN)).status_code == 401
+        wrong = client.put("/v1/admin/reload", headers=bearer(ADMIN))
+        assert message(wrong, 405) == "This path answers POST, not PUT."
+        assert wrong.headers["allow"] == "POST"
+        assert "no such path" in message(client.put("/v1/admin/other", headers=bearer(ADMIN)), 404)
         assert client.post("/v1/admin/reload", headers=bearer(ADMIN)).json() == {
             "generation": 2,
             "workers": 1,

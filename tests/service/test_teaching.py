@@ -227,6 +227,8 @@ def test_where_the_file_cannot_be_rewritten_a_sentence_says_what_to_do(prototype
         ({"label": "a", "examples": []}, 422, "at least one text"),
         ({"label": "a", "examples": [7]}, 422, "examples[0] must be a text"),
         ({"label": "", "examples": ["b"]}, 422, "label must not be empty."),
+        ({"label": " .. ", "examples": ["b"]}, 422, "could not be taken back by its address"),
+        ({"label": " ", "examples": ["b"]}, 422, "is empty"),
         ({"label": "a" * 1001, "examples": ["b"]}, 422, "1,001 characters"),
         ({"label": "a", "examples": [" \n"]}, 422, "contains no word or symbol"),
         ({"label": "a", "examples": ["b\ud83d"]}, 422, "half a character"),

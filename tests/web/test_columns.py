@@ -125,6 +125,37 @@ def test_a_table_is_read_with_its_columns(visit: Open, address_with_columns: str
     assert found == [f"{with_columns.predict(row).score:.1%}" for row in rows]
 
 
+def test_a_table_without_a_column_says_so_and_one_of_nearly_its_name_is_refused(
+    visit: Open, address_with_columns: str
+) -> None:
+    shown = visit(address_with_columns).ready()
+    for heads, said in (
+        ("text,product", "1 row classified. The file has no column price, opened, which the model reads"),
+        ("text,Product", "The file has the column Product, and the model reads product: rename it"),
+    ):
+        content = f"{heads}\nrefund my order,chair\n".encode()
+        shown.set_input_files("#file", {"name": "rows.csv", "mimeType": "text/csv", "buffer": content})
+        shown.locator("#many-said", has_text=said).wait_for(state="attached")
+
+
+def test_what_was_typed_stays_in_its_column_whichever_model_is_chosen(
+    visit: Open, address_of_both: str, with_columns: Classifier
+) -> None:
+    shown = visit(address_of_both).ready()
+    shown.get_by_label("Model", exact=True).select_option("with_columns")
+    shown.fill("#column-beside-1", "Lamp XL")
+    shown.fill("#column-beside-2", "12")
+    shown.fill("#text", "refund my order")
+    with shown.expect_request("**/v1/classify") as asked:
+        shown.get_by_label("Model", exact=True).select_option("two_columns")
+    assert asked.value.post_data_json["inputs"] == [{"subject": "refund my order", "body": ""}]
+    shown.fill("#text-2", "a body")
+    shown.get_by_label("Model", exact=True).select_option("with_columns")
+    assert [shown.input_value(f"#column-beside-{i}") for i in (1, 2, 3)] == ["Lamp XL", "12", ""]
+    shown.get_by_label("Model", exact=True).select_option("two_columns")
+    assert shown.input_value("#text-2") == "a body"
+
+
 def test_a_model_without_columns_has_no_fields_for_them(visit: Open, address: str) -> None:
     assert visit(address).ready().query_selector("#fields .columns") is None
 
@@ -132,6 +163,14 @@ def test_a_model_without_columns_has_no_fields_for_them(visit: Open, address: st
 @pytest.fixture(scope="module")
 def address_with_columns(with_columns: Classifier) -> Iterator[str]:
     with listening(service(with_columns, Settings())) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def address_of_both(with_columns: Classifier, two_columns: Classifier) -> Iterator[str]:
+    """The address of a server with a model of columns beside the text, and one of two columns of text."""
+    models = [registry.serve(with_columns, "with_columns"), registry.serve(two_columns, "two_columns")]
+    with listening(Service(registry.generation(1, models), Settings())) as found:
         yield found
 
 

@@ -278,6 +278,17 @@ def test_a_table_is_read_by_its_column_and_comes_back_as_it_was_written(
     assert shown.input_value("#text") == "billing"
 
 
+def test_answers_get_other_names_where_the_file_has_such_columns(visit: Open, address: str) -> None:
+    shown = visit(address).ready()
+    content = b"text,score,answer_decision\nrefund,3,x\n"
+    shown.set_input_files("#file", {"name": "a.csv", "mimeType": "text/csv", "buffer": content})
+    told(shown, "many-said", "1 row classified.")
+    with shown.expect_download() as download:
+        shown.click("#download")
+    heads = Path(download.value.path()).read_text().splitlines()[0]
+    assert heads == "text,score,answer_decision,answer_answer_predicted_label,answer_answer_score,answer_answer_decision"
+
+
 def test_where_no_column_is_known_the_page_asks_which_and_a_bad_row_stops_nothing(
     visit: Open, address: str, tmp_path: Path
 ) -> None:

@@ -64,6 +64,12 @@ def as_seen(label: str) -> str:
     return unicodedata.normalize("NFC", "".join(sign for sign in label if unicodedata.category(sign) != "Cf"))
 
 
+def as_known(label: str, known: Sequence[str]) -> str:
+    """Return a label without spaces around it; where known ones look the same, the first of them."""
+    name = unicodedata.normalize("NFC", written(label))
+    return name if name in known else next((one for one in known if as_seen(one) == as_seen(name)), name)
+
+
 def labels_problem(labels: Sequence[str]) -> str | None:
     """Return why `labels` cannot be the labels of a model, in one clause; None if they can."""
     if not labels:

@@ -21,6 +21,7 @@ from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
+from starlette.routing import BaseRoute
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from textcls import __version__
@@ -156,8 +157,13 @@ class _Application(FastAPI):
     ) -> None:
         super().__init__(**described)
         settings = service.settings
+        # FastAPI may keep the routes of a router together; by what it has made of them.
+        self._kept_together: dict[int, list[BaseRoute]] = {}
         for router in routers(settings):
+            before = len(self.router.routes)
             self.include_router(router)
+            if len(made := self.router.routes[before:]) < len(router.routes):
+                self._kept_together[id(made[0])] = router.routes
         self._own_routes = [*self.router.routes]
         answering: ASGIApp = Gate(
             super().__call__, service, ahead, is_plain=self._is_plain, is_answered=self._is_answered
@@ -169,7 +175,7 @@ class _Application(FastAPI):
             answering = CORSMiddleware(
                 answering,
                 allow_origins=settings.cors_origin,
-                allow_methods=["GET", "POST"],
+                allow_methods=["GET", "POST", *(["DELETE"] if settings.teaching else [])],
                 allow_headers=["authorization", "content-type", "x-api-key", "x-request-id"],
                 expose_headers=["x-model", "x-request-id", "retry-after"],
             )
@@ -188,7 +194,11 @@ class _Application(FastAPI):
 
     def _is_answered(self, scope: "Scope") -> bool:
         """Say whether there is a route for a request as it is."""
-        return absent.is_answered(self.router.routes, scope)
+        return absent.is_answered(self.single_routes(), scope)
+
+    def single_routes(self) -> list[BaseRoute]:
+        """Return the routes, those of ours one by one."""
+        return [one for route in self.router.routes for one in self._kept_together.get(id(route), [route])]
 
     def openapi(self) -> dict[str, Any]:
         """Return the description, as OpenAPI has it."""

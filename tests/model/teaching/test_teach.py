@@ -31,6 +31,15 @@ def test_a_taught_label_answers_texts_that_share_words_which_training_has_never_
     assert (best.text, best.known) == ("dragon", False)
 
 
+def test_a_label_is_one_however_it_is_written(prototypes: Classifier, data: bytes) -> None:
+    first = teach(prototypes, data, {" caf\u00e9 ": DRAGONS})
+    assert first.classifier.labels[-1] == "caf\u00e9"
+    again = teach(first.classifier, first.content, {"cafe\u0301": DRAGONS})
+    assert again.content == first.content
+    with pytest.raises(InputError, match="is there twice: write it in one way"):
+        teach(prototypes, data, {"dragons": DRAGONS, "dragons ": DRAGONS})
+
+
 def test_the_file_of_a_taught_model_answers_as_the_model_that_was_returned(
     prototypes: Classifier, data: bytes, tmp_path: Path
 ) -> None:

@@ -49,4 +49,4 @@ def _answers(request: Request, method: str) -> bool:
     """Say whether the path of a request is answered by this method."""
     # Whatever has been mounted has made the root path its own.
     scope = {**request.scope, "method": method, "root_path": Exchange.of(request).root_path}
-    return is_answered(request.app.router.routes, scope)
+    return is_answered(request.app.single_routes(), scope)

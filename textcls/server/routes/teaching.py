@@ -128,7 +128,9 @@ def _check_on(asked: Exchange) -> None:
 
 
 def _check(request: TeachRequest, limits: Limits) -> None:
-    """Refuse examples that could not be asked about, or not be stored."""
+    """Refuse a label that no address can name, and examples that could not be asked about, or not be stored."""
+    if request.label.strip() in (".", ".."):
+        raise InputError(f"The label {request.label!r} could not be taken back by its address: choose another name.")
     for i, text in enumerate(request.examples):
         if len(text) > limits.max_characters:
             raise TooLargeError(

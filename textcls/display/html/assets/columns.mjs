@@ -67,13 +67,21 @@ export function read(row, { text_columns, columns = [] }) {
 function check(row, texts, columns) {
   const held = columns.find(({ name }) => typeof row[name] === "object" && row[name] !== null);
   if (held) throw new Error(`The column ${JSON.stringify(held.name)} holds a list or an object: write a string, a number or a date.`);
-  const names = [...texts, ...columns.map(({ name }) => name)];
-  const absent = names.filter((name) => !(name in row));
-  for (const other of Object.keys(row).slice(0, LOOKED_AT).filter((name) => !names.includes(name))) {
-    const meant = JSON.stringify(absent.find((name) => likeness(other.slice(0, LONGEST), name) >= ALIKE));
-    if (!meant) continue;
-    throw new Error(`The row has ${JSON.stringify(other)}, and the model reads ${meant}: rename it, or pass ${meant} as null if it is another one.`);
+  const pair = misspelt(Object.keys(row), { text_columns: texts, columns });
+  if (!pair) return;
+  const [other, meant] = pair.map((name) => JSON.stringify(name));
+  throw new Error(`The row has ${other}, and the model reads ${meant}: rename it, or pass ${meant} as null if it is another one.`);
+}
+
+/** One of the columns that are there, and what a model reads, if that is not there and is called nearly so; else null. */
+export function misspelt(there, model) {
+  const names = namesOf(model);
+  const absent = names.filter((name) => !there.includes(name));
+  for (const other of there.slice(0, LOOKED_AT).filter((name) => !names.includes(name))) {
+    const meant = absent.find((name) => likeness(other.slice(0, LONGEST), name) >= ALIKE);
+    if (meant !== undefined) return [other, meant];
   }
+  return null;
 }
 
 /** How alike two names are, from 0 to 1: twice the signs that they share in order, of all that they have. */

@@ -1,5 +1,5 @@
 // A file of lines, or a table, classified. Read here, sent in pieces; what is refused for its size is sent in smaller ones.
-import { textOf } from "./columns.mjs";
+import { misspelt, textOf } from "./columns.mjs";
 import { decoded, table as tableOf, textColumns, written } from "./table.mjs";
 import { byId, count, make } from "./dom.mjs";
 import { named } from "./explain.mjs";
@@ -115,8 +115,28 @@ export function fileOfLines({ name, percent, model, ask, explain }) {
     ...(model().columns ?? []).map(({ name }) => (lines.isTable ? (row[lines.columns.indexOf(name)] ?? "") : "")),
   ];
 
+  /** The columns beside the text that a table lacks. One that is called nearly so is a mistake. */
+  function lacking() {
+    const { text_columns: texts, columns: beside = [] } = model();
+    const absent = beside.map(({ name }) => name).filter((name) => !lines.columns.includes(name));
+    if (!lines.isTable || !absent.length) return "";
+    // The columns of the text have been chosen, whatever they are called.
+    const there = [...texts, ...lines.columns.filter((_, at) => !lines.chosen.includes(at))];
+    const pair = misspelt(there, model());
+    if (pair) throw new Error(`The file has the column ${pair[0]}, and the model reads ${pair[1]}: rename it, or add an empty column ${pair[1]} if it is another one.`);
+    return ` The file has no column ${absent.join(", ")}, which the model reads: missing in each row.`;
+  }
+
   async function classify() {
     running?.abort();
+    let missing;
+    try {
+      missing = lacking();
+    } catch (error) {
+      lines.results = [];
+      show();
+      return say(error.message);
+    }
     const { signal } = (running = new AbortController());
     lines.results = [];
     show(true);
@@ -142,7 +162,7 @@ export function fileOfLines({ name, percent, model, ask, explain }) {
       );
       show();
       const what = lines.isTable ? "row" : "line";
-      say(`${count(lines.results.length)} ${what}${lines.results.length === 1 ? "" : "s"} classified.`);
+      say(`${count(lines.results.length)} ${what}${lines.results.length === 1 ? "" : "s"} classified.${missing}`);
     } catch (error) {
       if (signal !== running.signal) return;
       show();
@@ -230,8 +250,11 @@ function download({ columns, rows, results, file, delimiter, marked, isTable }) 
   const added = many(results) ? ["predicted_labels", "scores", "decision"] : ["predicted_label", "score", "decision"];
   const nodes = ofTree(results);
   added.push(...nodes.columns);
+  // As with --prefix of `textcls predict`: two columns of one name can be read by nobody.
+  let prefix = "";
+  while (added.some((name) => columns.includes(prefix + name))) prefix += "answer_";
   const found = results.map((result, i) => [...rows[i], ...cells(result), result.decision ?? result.error, ...nodes.cells(result)]);
-  const content = (isTable && marked ? "\ufeff" : "") + written([[...columns, ...added], ...found], delimiter);
+  const content = (isTable && marked ? "\ufeff" : "") + written([[...columns, ...added.map((name) => prefix + name)], ...found], delimiter);
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([content], { type: "text/csv" }));
   link.download = `${file.replace(/\.[^.]*$/, "")}_answers.${delimiter === "\t" ? "tsv" : "csv"}`;

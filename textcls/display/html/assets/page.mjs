@@ -85,10 +85,14 @@ function fill(texts) {
   boxes().forEach((box, i) => (box.value = texts[i] ?? ""));
 }
 
+// What was typed for a column of any model, by its name; for the first one of the text, however it is called, under "".
+const kept = new Map();
+
 /** A field for a column beside the text, and what it is called. */
 function fieldBeside({ name: called, kind, values, knots }, i) {
   const id = `column-beside-${i + 1}`;
-  const days = knots.every(Number.isInteger);
+  // Between two days there may be a knot, but none before the first or after the last.
+  const days = [knots.at(0), knots.at(-1)].every(Number.isInteger);
   const kinds = { category: { list: `${id}-values` }, number: { inputmode: "decimal" }, date: { type: days ? "date" : "datetime-local" } };
   const options = kind === "category" ? [make("datalist", { id: `${id}-values` }, ...values.map((value) => make("option", { value })))] : [];
   const box = make("input", { id, autocomplete: "off", ...kinds[kind] });
@@ -98,7 +102,8 @@ function fieldBeside({ name: called, kind, values, knots }, i) {
 /** Make a field for each text column of the model, and for each column beside the text. */
 function fields() {
   const { text_columns: columns, columns: beside = [] } = state.model;
-  const before = parts();
+  const names = ["", ...columns.slice(1), ...beside.map(({ name }) => name)];
+  for (const { dataset, value } of boxes()) kept.set(dataset.column ?? "", value);
   const box = byId("text");
   box.rows = columns.length > 1 ? 2 : 4;
   const label = byId("fields").firstElementChild;
@@ -109,7 +114,8 @@ function fields() {
   ]);
   const row = beside.length ? [make("div", { class: "columns" }, ...beside.map(fieldBeside))] : [];
   byId("fields").replaceChildren(label, box, ...more, ...row);
-  fill(before);
+  fill(names.map((name) => kept.get(name)));
+  boxes().forEach((box, i) => (box.dataset.column = names[i]));
 }
 
 function describe() {
