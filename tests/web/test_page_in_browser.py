@@ -286,7 +286,9 @@ def test_answers_get_other_names_where_the_file_has_such_columns(visit: Open, ad
     with shown.expect_download() as download:
         shown.click("#download")
     heads = Path(download.value.path()).read_text().splitlines()[0]
-    assert heads == "text,score,answer_decision,answer_answer_predicted_label,answer_answer_score,answer_answer_decision"
+    assert (
+        heads == "text,score,answer_decision,answer_answer_predicted_label,answer_answer_score,answer_answer_decision"
+    )
 
 
 def test_where_no_column_is_known_the_page_asks_which_and_a_bad_row_stops_nothing(
