@@ -2,15 +2,12 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
-from textcls.annotation.endpoint import Endpoint, RefusedError
-from textcls.annotation.journal import Answers, JournalEntry
+from textcls.annotation.panel import Annotator, is_answered
 from textcls.annotation.price import estimate
-from textcls.annotation.probabilities import mean
-from textcls.annotation.prompt import Prompt
+from textcls.annotation.prompt import RefusedError
 from textcls.errors import SurroundingsError, TextclsError
 from textcls.model import tokenizer
 
@@ -18,53 +15,6 @@ from textcls.model import tokenizer
 MOST_CHARACTERS: Final = 10_000
 # If so many texts are refused, or answered with none of the labels, before one is answered, it is not for the texts.
 _MOST_REFUSED: Final = 10
-
-
-class Agreement(NamedTuple):
-    """How many texts have the same labels twice, in all and by label.
-
-    Attributes:
-        right: texts with the same labels.
-        rows: texts that were compared.
-        by_label: of each label how many texts have it both times, and how many at least once; where a text has one
-            label, how many have it the first time.
-    """
-
-    right: int
-    rows: int
-    by_label: Mapping[str, tuple[int, int]]
-
-
-@dataclass(frozen=True)
-class Annotator:
-    """A model that is asked, and what it has answered.
-
-    Attributes:
-        endpoint: asks it.
-        answers: that are kept.
-        refused: texts that its server would not answer, and that are not asked about again in this run.
-        unusable: texts whose answers named none of the labels, likewise.
-    """
-
-    endpoint: Endpoint
-    answers: Answers
-    refused: set[str] = field(default_factory=set)
-    unusable: set[str] = field(default_factory=set)
-
-    def missing(self, texts: Iterable[str]) -> list[str]:
-        """Return which texts are still to be asked about, each once."""
-        left = dict.fromkeys(texts).keys() - self.refused - self.unusable
-        return [text for text in dict.fromkeys(texts) if text in left and not is_answered(self.answers.get(text))]
-
-    @property
-    def without_answer(self) -> int:
-        """How many texts have been asked about in vain."""
-        return len(self.refused) + len(self.unusable)
-
-
-def is_answered(answer: JournalEntry | None) -> bool:
-    """Say whether there is an answer that names a label: any other is asked for again by the next run."""
-    return answer is not None and answer.probabilities is not None
 
 
 def sent(text: str) -> str:
@@ -130,45 +80,3 @@ class Asking:
         """Ask no more where nothing is answered."""
         if not self._answered[annotator.endpoint.model] and annotator.without_answer >= _MOST_REFUSED:
             self._error = SurroundingsError(f"None of {_MOST_REFUSED} texts was answered: {why}")
-
-
-def joined(answers: Iterable[JournalEntry | None]) -> JournalEntry | None:
-    """Return what several models say of a text together: the mean of their probabilities; None if none was asked."""
-    given = [answer for answer in answers if answer is not None]
-    if not given:
-        return None
-    said = [answer.probabilities for answer in given if answer.probabilities is not None]
-    return JournalEntry(
-        mean(said) if said else None,
-        sum(answer.tokens_in for answer in given),
-        sum(answer.tokens_out for answer in given),
-        max(answer.at for answer in given),
-        sum(answer.seconds for answer in given),
-    )
-
-
-def labels_of(answer: JournalEntry | None, prompt: Prompt) -> tuple[str, ...] | None:
-    """Return the label that was answered, or those that are likelier than not; None if there is no answer."""
-    if answer is None or answer.probabilities is None:
-        return None
-    pairs = list(zip(prompt.names, answer.probabilities, strict=True))
-    if prompt.several:
-        return tuple(name for name, likely in pairs if likely > 0.5)
-    return (max(pairs, key=lambda pair: pair[1])[0],)
-
-
-def agreement(
-    first: Iterable[tuple[str, ...] | None], second: Iterable[tuple[str, ...] | None], *, several: bool = False
-) -> Agreement:
-    """Return on how many texts two agree, of those that both have answered."""
-    both: Counter[str] = Counter()
-    either: Counter[str] = Counter()
-    right = rows = 0
-    for one, other in zip(first, second, strict=True):
-        if one is None or other is None:
-            continue
-        rows += 1
-        right += {*one} == {*other}
-        both.update({*one} & {*other})
-        either.update({*one} | {*other} if several else one)
-    return Agreement(right, rows, {label: (both[label], asked) for label, asked in either.items()})

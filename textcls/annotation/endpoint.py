@@ -18,7 +18,7 @@ from openai.types.chat.chat_completion import Choice
 from textcls.annotation.journal import JournalEntry
 from textcls.annotation.price import estimate
 from textcls.annotation.probabilities import Token, mean, of_answer
-from textcls.annotation.prompt import Prompt
+from textcls.annotation.prompt import Prompt, RefusedError
 from textcls.errors import ConfigError, SurroundingsError
 
 KEY: Final = "OPENAI_API_KEY"
@@ -51,10 +51,6 @@ def address(url: str | None) -> str:
     if not found.startswith(("http://", "https://")):
         raise ConfigError(f"{url} is no address of a server: it begins with http:// or https://.")
     return found
-
-
-class RefusedError(Exception):
-    """The server will not answer about this text; its message says why."""
 
 
 class Endpoint:

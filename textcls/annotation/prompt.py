@@ -31,6 +31,10 @@ is an instruction to you."""
 FIELD: Final = "label"
 
 
+class RefusedError(Exception):
+    """Nobody will answer about this text; the message says why."""
+
+
 class DescribedLabel(NamedTuple):
     """A label, and what it means."""
 

@@ -6,16 +6,22 @@ from collections.abc import Sequence
 from itertools import combinations
 from math import inf, isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final
 
 import click
 
 from textcls._util import optional_dependencies
 from textcls._util.atomic_write import check_not_an_input
+from textcls.annotation.annotate import Asking
+from textcls.annotation.journal import Journal
+from textcls.annotation.panel import Annotator, Panel
+from textcls.annotation.price import Price
+from textcls.annotation.prompt import Prompt
 from textcls.cli.annotate_rows import (
     ADDED,
     BY_MODEL,
     DOLLARS,
+    Known,
     Rows,
     prompt_of,
     read_given,
@@ -34,16 +40,17 @@ from textcls.data import ReadOptions
 from textcls.data.columns import PROBABILITY
 from textcls.data.targets import TargetOptions
 from textcls.data.writing import NewTable
+from textcls.display.terminal.annotation import (
+    agreement_of_models,
+    agreement_with_rows,
+    cost_of_answers,
+    rows_without_answers,
+    what_answers_take,
+)
 from textcls.display.terminal.console import stderr_console
 from textcls.display.terminal.progress import progress_on
 from textcls.display.text import plural
 from textcls.errors import ConfigError, InputError
-
-if TYPE_CHECKING:
-    from textcls.annotation.annotate import Agreement, Annotator, Asking
-    from textcls.annotation.journal import Answers, JournalEntry
-    from textcls.annotation.price import Price
-    from textcls.annotation.prompt import Prompt
 
 optional_dependencies.look_for("openai")
 
@@ -136,9 +143,7 @@ def annotate(
     Each answer is kept in OUTPUT.answers once it is given: the same command, interrupted or not, asks nothing twice.
     With --labelled, rows whose label is known are asked about first. The key is read from OPENAI_API_KEY.
     """
-    from textcls.annotation.annotate import Annotator, Asking
     from textcls.annotation.endpoint import Endpoint, address
-    from textcls.annotation.journal import Journal
 
     if str(output) == "-":
         raise ConfigError("Answers are kept beside the output: name a file, and not standard output.")
@@ -165,126 +170,33 @@ def annotate(
         _show(asked, given.texts[0])
         with Journal(kept if kept.exists() else None) as journal:
             said = [(journal.answers(*one), price) for one, price in zip(about, costs, strict=True)]
-            click.echo(_take(asked, said, given, samples), err=True)
+            click.echo(what_answers_take(asked, said, given.all_texts, samples), err=True)
         return
     with Journal(kept) as journal:
         annotators = [
             Annotator(Endpoint(endpoint, model, asked, seconds=timeout, samples=samples), journal.answers(*one))
             for model, one in zip(models, about, strict=True)
         ]
-        work = _Work(asked, annotators, costs, given, samples)
-        click.echo(work.takes(), err=True)
+        panel = Panel(asked, annotators, costs)
+        _say_takes(panel, given, samples)
         _confirm(url, yes=yes)
         asking = Asking(annotators, at_once=at_once, most_tokens=max_tokens_total or inf)
-        asyncio.run(_ask(asking, work, least_agreement, quiet=reading.quiet))
+        asyncio.run(_ask(asking, panel, given, samples, least_agreement, quiet=reading.quiet))
         try:
-            done = _write(table, work)
+            done = _write(table, panel, given)
         except InputError as error:
             raise InputError(
                 f"{error} What was answered is in {kept}: rename it like the new output, and nothing is asked again."
             ) from error
-        work.say_at_the_end(len(given.rows) - done)
+        _say_at_the_end(panel, given, len(given.rows) - done)
     click.echo(
         f"{plural(done, 'row')} of {len(given.rows):,} -> {output}."
         + (f" Next: textcls train LABELLED --unlabelled {output} --probabilities '{PROBABILITY}*'" if done else "")
     )
 
 
-class _Work(NamedTuple):
-    """What is asked, whom, at which prices, and about what."""
-
-    prompt: "Prompt"
-    annotators: "Sequence[Annotator]"
-    prices: "Sequence[Price | None]"
-    given: Rows
-    samples: int
-
-    def takes(self) -> str:
-        """Say what the answers that are missing take."""
-        said = [(one.answers, price) for one, price in zip(self.annotators, self.prices, strict=True)]
-        return _take(self.prompt, said, self.given, self.samples)
-
-    def answer(self, text: str) -> "JournalEntry | None":
-        """Return what the models say of a text together."""
-        from textcls.annotation.annotate import joined
-
-        return joined(one.answers.get(text) for one in self.annotators)
-
-    def dollars(self, text: str) -> float:
-        """Return what the answers to a text cost, as far as prices are known."""
-        from textcls.annotation.price import Tokens
-
-        pairs = [(one.answers.get(text), price) for one, price in zip(self.annotators, self.prices, strict=True)]
-        known = [Tokens(one.tokens_in, one.tokens_out).dollars(price) for one, price in pairs if one and price]
-        return round(sum(known), 9)
-
-    def labels(self, text: str, annotator: "Annotator | None" = None) -> tuple[str, ...] | None:
-        """Return the labels that a model answers, or all together; None if there is no answer."""
-        from textcls.annotation.annotate import labels_of
-
-        answer = self.answer(text) if annotator is None else annotator.answers.get(text)
-        return labels_of(answer, self.prompt)
-
-    def check(self, least: float) -> None:
-        """Say how far each model agrees with the labelled rows, and stop where all together do too little."""
-        from textcls.display.terminal.annotation import agreement_with_rows
-
-        together = self._agreement(None)
-        if not together.rows:
-            said = "None of the labelled rows was answered: the server refuses them, or --max-tokens-total is too low."
-            if least:
-                raise InputError(f"{said} Without them --least-agreement cannot be judged. The texts were not sent.")
-            click.echo(f"Note: {said}", err=True)
-            return
-        rows = len(self.given.known)
-        if len(self.annotators) > 1:
-            for one in self.annotators:
-                if (alone := self._agreement(one)).rows:
-                    click.echo(agreement_with_rows(alone, rows, by=f", {one.endpoint.model}"), err=True)
-        click.echo(agreement_with_rows(together, rows), err=True)
-        if together.right < least * together.rows:
-            raise InputError(
-                f"That is below --least-agreement, which is {least:g}: describe the labels better, show --examples, or "
-                "ask another model. The texts were not sent."
-            )
-
-    def _agreement(self, annotator: "Annotator | None") -> "Agreement":
-        from textcls.annotation.annotate import agreement
-
-        truth = [labels for _, labels in self.given.known]
-        answered = [self.labels(text, annotator) for text, _ in self.given.known]
-        return agreement(truth, answered, several=self.prompt.several)
-
-    def say_at_the_end(self, missing: int) -> None:
-        """Say where models disagree, what a thousand texts took, and why so many rows have none."""
-        from textcls.annotation.annotate import agreement
-        from textcls.annotation.price import Tokens
-        from textcls.display.terminal.annotation import agreement_of_models, cost_of_answers, rows_without_answers
-
-        texts = list(dict.fromkeys(self.given.texts))
-        for one, other in combinations(self.annotators, 2):
-            found = agreement(
-                *([self.labels(text, which) for text in texts] for which in (one, other)), several=self.prompt.several
-            )
-            if found.rows:
-                click.echo(agreement_of_models(one.endpoint.model, other.endpoint.model, found), err=True)
-        costs = [
-            (Tokens(answer.tokens_in, answer.tokens_out), answer.seconds, price)
-            for one, price in zip(self.annotators, self.prices, strict=True)
-            for text in texts
-            if (answer := one.answers.get(text)) is not None
-        ]
-        if costs:
-            answered = sum(self.answer(text) is not None for text in texts)
-            click.echo(cost_of_answers(costs, answered), err=True)
-        for note in rows_without_answers(self.annotators, self.given.texts, missing):
-            click.echo(f"Note: {note}", err=True)
-
-
-def _prices(given: Sequence[tuple[float, float]], models: Sequence[str]) -> "list[Price | None]":
+def _prices(given: Sequence[tuple[float, float]], models: Sequence[str]) -> list[Price | None]:
     """Return the price of each model, None where it is not known."""
-    from textcls.annotation.price import Price
-
     if not all(isfinite(number) for pair in given for number in pair):
         raise ConfigError("--price takes two numbers, dollars for a million tokens.")
     if len(given) not in {0, 1, len(models)}:
@@ -293,16 +205,16 @@ def _prices(given: Sequence[tuple[float, float]], models: Sequence[str]) -> "lis
     return found if len(found) == len(models) else found * len(models)
 
 
-def _show(prompt: "Prompt", text: str) -> None:
+def _show(prompt: Prompt, text: str) -> None:
     """Show what is sent to ask about a text."""
     for message in prompt.messages(text):
         click.echo(f"[{message['role']}]\n{message['content']}\n")
 
 
-def _take(prompt: "Prompt", models: "Sequence[tuple[Answers, Price | None]]", given: Rows, samples: int) -> str:
-    from textcls.display.terminal.annotation import what_answers_take
-
-    return what_answers_take(prompt, models, [*(text for text, _ in given.known), *given.texts], samples)
+def _say_takes(panel: Panel, given: Rows, samples: int) -> None:
+    """Say what the answers that are missing take."""
+    said = [(one.answers, price) for one, price in zip(panel.annotators, panel.prices, strict=True)]
+    click.echo(what_answers_take(panel.prompt, said, given.all_texts, samples), err=True)
 
 
 def _confirm(url: str, *, yes: bool) -> None:
@@ -319,9 +231,9 @@ def _is_asked() -> bool:
     return sys.stdin.isatty()
 
 
-async def _ask(asking: "Asking", work: _Work, least: float, *, quiet: bool) -> None:
+async def _ask(asking: Asking, panel: Panel, given: Rows, samples: int, least: float, *, quiet: bool) -> None:
     """Have the labelled rows answered, then some texts, which tell what all take, then the others."""
-    known, texts = [text for text, _ in work.given.known], work.given.texts
+    known, texts = [text for text, _ in given.known], given.texts
     try:
         with progress_on(stderr_console(quiet=quiet), "questions") as progress:
 
@@ -332,43 +244,76 @@ async def _ask(asking: "Asking", work: _Work, least: float, *, quiet: bool) -> N
 
             await ask("labelled rows", known)
             if known:
-                work.check(least)
+                _check(panel, given.known, least)
             if asking.missing(texts[:_FIRST]):
                 await ask("first texts", texts[:_FIRST])
                 if asking.missing(texts):
-                    click.echo(work.takes(), err=True)
+                    _say_takes(panel, given, samples)
             await ask("texts", texts)
     finally:
-        for one in work.annotators:
+        for one in panel.annotators:
             await one.endpoint.close()
-        for note in dict.fromkeys(note for one in work.annotators for note in one.endpoint.notes):
+        for note in dict.fromkeys(note for one in panel.annotators for note in one.endpoint.notes):
             click.echo(f"Note: {note}", err=True)
 
 
-def _write(table: NewTable, work: _Work) -> int:
+def _check(panel: Panel, known: Known, least: float) -> None:
+    """Say how far each model agrees with the labelled rows, and stop where all together do too little."""
+    together = panel.agreement(known)
+    if not together.rows:
+        said = "None of the labelled rows was answered: the server refuses them, or --max-tokens-total is too low."
+        if least:
+            raise InputError(f"{said} Without them --least-agreement cannot be judged. The texts were not sent.")
+        click.echo(f"Note: {said}", err=True)
+        return
+    if len(panel.annotators) > 1:
+        for one in panel.annotators:
+            if (alone := panel.agreement(known, one)).rows:
+                click.echo(agreement_with_rows(alone, len(known), by=f", {one.endpoint.model}"), err=True)
+    click.echo(agreement_with_rows(together, len(known)), err=True)
+    if together.right < least * together.rows:
+        raise InputError(
+            f"That is below --least-agreement, which is {least:g}: describe the labels better, show --examples, or "
+            "ask another model. The texts were not sent."
+        )
+
+
+def _say_at_the_end(panel: Panel, given: Rows, missing: int) -> None:
+    """Say where models disagree, what a thousand texts took, and why so many rows have no answer."""
+    texts = list(dict.fromkeys(given.texts))
+    for one, other in combinations(panel.annotators, 2):
+        if (found := panel.agreement_of(one, other, texts)).rows:
+            click.echo(agreement_of_models(one.endpoint.model, other.endpoint.model, found), err=True)
+    if costs := panel.costs(texts):
+        click.echo(cost_of_answers(costs, sum(panel.answer(text) is not None for text in texts)), err=True)
+    for note in rows_without_answers(panel.annotators, given.texts, missing):
+        click.echo(f"Note: {note}", err=True)
+
+
+def _write(table: NewTable, panel: Panel, given: Rows) -> int:
     """Write the rows that were answered; return how many."""
-    names, annotators = work.prompt.names, work.annotators
+    names, annotators = panel.prompt.names, panel.annotators
     by_model = [f"{BY_MODEL}{one.endpoint.model}" for one in annotators] if len(annotators) > 1 else []
-    priced = [DOLLARS] if any(work.prices) else []
+    priced = [DOLLARS] if any(panel.prices) else []
     added = [*(f"{PROBABILITY}{name}" for name in names), *ADDED, *priced, *by_model]
-    columns = list(dict.fromkeys(name for row in work.given.rows for name in row.fields))
+    columns = list(dict.fromkeys(name for row in given.rows for name in row.fields))
     done = 0
     with table.open(columns, added) as writer:
-        for row, text in zip(work.given.rows, work.given.texts, strict=True):
-            answer = work.answer(text)
+        for row, text in zip(given.rows, given.texts, strict=True):
+            answer = panel.answer(text)
             if answer is None or answer.probabilities is None:
                 continue
             answered = [one for one in annotators if one.answers.get(text) is not None]
             cells = [
                 *(round(float(one), 6) for one in answer.probabilities),
-                _cell(work.labels(text), work.prompt),
+                _cell(panel.labels(text), panel.prompt),
                 ", ".join(one.endpoint.model for one in answered),
                 answer.at,
-                work.prompt.digest[:12],
+                panel.prompt.digest[:12],
                 answer.tokens,
                 round(answer.seconds, 3),
-                *(work.dollars(text) for _ in priced),
-                *(_cell(work.labels(text, one), work.prompt) for one in annotators if by_model),
+                *(panel.dollars(text) for _ in priced),
+                *(_cell(panel.labels(text, one), panel.prompt) for one in annotators if by_model),
             ]
             kept = row._replace(fields={name: row.fields.get(name) for name in columns})
             writer.write([kept], [dict(zip(added, cells, strict=True))])
@@ -376,7 +321,7 @@ def _write(table: NewTable, work: _Work) -> int:
     return done
 
 
-def _cell(labels: tuple[str, ...] | None, prompt: "Prompt") -> str | list[str] | None:
+def _cell(labels: tuple[str, ...] | None, prompt: Prompt) -> str | list[str] | None:
     """Return labels as they stand in a table: one, or a list where there may be several."""
     if labels is None:
         return None

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from textcls.annotation.annotate import sent
+from textcls.annotation.prompt import DescribedLabel, Prompt, examples_of
 from textcls.cli.reading import Reading
 from textcls.data import ReadOptions, open_table
 from textcls.data.columns import ANSWER, ANSWERED_BY, PROBABILITY
@@ -13,9 +15,6 @@ from textcls.display.text import listed
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation.label_set_evaluation import present
 from textcls.model.labels import unpaired_surrogate
-
-if TYPE_CHECKING:
-    from textcls.annotation.prompt import DescribedLabel, Prompt
 
 # The columns of answers.
 ADDED: Final = (ANSWER, ANSWERED_BY, "answered_at", "answered_prompt", "answered_tokens", "answered_seconds")
@@ -31,18 +30,21 @@ class Rows(NamedTuple):
     texts: Sequence[str]
     known: Known
 
+    @property
+    def all_texts(self) -> list[str]:
+        """The texts that are sent, those whose labels are known first."""
+        return [*(text for text, _ in self.known), *self.texts]
+
 
 def read_known(
     path: Path,
     text_columns: Sequence[str],
     label_column: str | None,
-    described: "Sequence[DescribedLabel]",
+    described: Sequence[DescribedLabel],
     targets: TargetOptions,
     reading: Reading,
 ) -> list[tuple[str, tuple[str, ...]]]:
     """Return labelled rows, texts as they are sent, all of whose labels are among those that are described."""
-    from textcls.annotation.annotate import sent
-
     with reading.table_of_targets([path], text_columns, label_column, targets) as table:
         pairs = [(sent(row.text), row.label) for row in table.rows]
     if not targets.several and any(not isinstance(label, str) for _, label in pairs):
@@ -57,21 +59,17 @@ def read_known(
 
 
 def prompt_of(
-    described: "Sequence[DescribedLabel]", rows: Known, examples: int, prompt: Path | None, *, several: bool
-) -> "tuple[Known, Prompt]":
+    described: Sequence[DescribedLabel], rows: Known, examples: int, prompt: Path | None, *, several: bool
+) -> tuple[Known, Prompt]:
     """Return the labelled rows that are asked about, and what is asked, of which the others are a part."""
-    from textcls.annotation import prompt as asked
-
-    shown = set(asked.examples_of(rows, examples))
+    shown = set(examples_of(rows, examples))
     system = "" if prompt is None else _read(prompt)
-    made = asked.Prompt(tuple(described), tuple(rows[i] for i in sorted(shown)), system, several)
+    made = Prompt(tuple(described), tuple(rows[i] for i in sorted(shown)), system, several)
     return [row for i, row in enumerate(rows) if i not in shown], made
 
 
-def read_labels(path: Path, options: ReadOptions) -> "list[DescribedLabel]":
+def read_labels(path: Path, options: ReadOptions) -> list[DescribedLabel]:
     """Return the labels of a file, with what each means."""
-    from textcls.annotation.prompt import DescribedLabel
-
     with open_table(path, options) as table:
         if "label" not in table.columns:
             raise InputError(f"{path} has no column label; it has {listed(table.columns)}.")
@@ -95,8 +93,6 @@ def _read(path: Path) -> str:
 
 def read_given(path: Path, text_columns: Sequence[str], known: Known, reading: Reading) -> Rows:
     """Return the rows to answer, whose columns must not be those of the answers."""
-    from textcls.annotation.annotate import sent
-
     with reading.texts(path, text_columns) as found:
         rows = list(found)
     reading.say_skipped()

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from textcls.annotation.annotate import Agreement, Annotator, is_answered
 from textcls.annotation.journal import Answers
+from textcls.annotation.panel import Agreement, Annotator, is_answered
 from textcls.annotation.price import Price, Tokens, estimate
 from textcls.annotation.prompt import Prompt
 from textcls.display.text import percent, plural
