@@ -52,7 +52,8 @@ class LabelTree:
             raise InputError(f"{self.file} has no node {names}, which rows have as a label; add a row for each.")
         said = [f"Labels are read as their paths in {self.file}, such as {self.path(min(there))!r}."]
         if idle := sum(leaf not in there and self.paths[leaf] not in there for leaf in self.leaves):
-            said.append(f"{idle:,} of its {len(self.leaves):,} leaves have no row, and are never answered.")
+            have = "has no row, and is" if idle == 1 else "have no row, and are"
+            said.append(f"{idle:,} of its {len(self.leaves):,} leaves {have} never answered.")
         return said
 
 

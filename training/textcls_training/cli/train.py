@@ -217,22 +217,13 @@ def train(
             "--merge-labels looks at the labels of DATA alone, and --from brings more; name them in a --label-map."
         )
     output = output or _default_output(data[0])
-    if output == STANDARD:
-        raise ConfigError("A model is a file: name one with --output, and not standard output.")
     others = [*(file for file in (valid, label_map, label_tree) if file is not None), *unlabelled]
-    once([*data, *others])
-    check_output_path(output)  # what lies beside it is named after it
-    for path in (output, *beside_it.outputs(output)):
-        check_not_an_input(path, [*data, *others])
-        check_output_path(path)
+    _check_places(output, beside_it, [*data, *others])
     clock = Clock()
     texts = TextStore(spill_of(settings["max_memory"], output))
-    renaming = None
-    if merge_labels or label_map or label_tree:
-        names = read_map(label_map, targets.label_separator) if label_map else {}
-        renaming = Renaming(names, merge=merge_labels, tree=read_tree(label_tree) if label_tree else None)
-        if probabilities:
-            reading.say([f"The columns {probabilities} are read under the new names of the labels."])
+    renaming = _renaming(label_map, label_tree, targets, merge=merge_labels)
+    if renaming is not None and probabilities:
+        reading.say([f"The columns {probabilities} are read under the new names of the labels."])
     wanted = named_columns(columns, data, text_columns, label_column, targets, reading, (rationale_column,))
     before = None if from_state is None else Facts.of(from_state)
     rows = read_rows(
@@ -288,6 +279,27 @@ def _show(
         summarise(stdout_console(), report, output)
         if unlabelled is not None and unlabelled.costs.answers:
             click.echo(cost_line(unlabelled, Classifier.load(output)))
+
+
+def _check_places(output: Path, beside_it: BesideModel, inputs: Sequence[Readable]) -> None:
+    """Refuse, before anything is read, places that nothing can be written to, and those of inputs."""
+    if output == STANDARD:
+        raise ConfigError("A model is a file: name one with --output, and not standard output.")
+    once(inputs)
+    check_output_path(output)  # what lies beside it is named after it
+    for path in (output, *beside_it.outputs(output)):
+        check_not_an_input(path, inputs)
+        check_output_path(path)
+
+
+def _renaming(
+    label_map: Readable | None, label_tree: Readable | None, targets: TargetOptions, *, merge: bool
+) -> Renaming | None:
+    """Return the new names of labels; None if all keep theirs."""
+    if not (merge or label_map or label_tree):
+        return None
+    names = read_map(label_map, targets.label_separator) if label_map else {}
+    return Renaming(names, merge=merge, tree=read_tree(label_tree) if label_tree else None)
 
 
 def _threshold_of(model: Path) -> float | None:
