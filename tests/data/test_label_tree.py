@@ -121,6 +121,15 @@ def test_each_level_has_a_threshold_for_the_precision_that_is_asked_for(model_pa
     assert sum(one == other for one, other in pairs) == first["right"]
 
 
+def test_a_training_that_goes_on_reads_nodes_as_the_one_before(sample_path: Path, tmp_path: Path) -> None:
+    labels = {row["label"] for row in read_rows(sample_path)}
+    tree = write_rows(tmp_path / "tree.csv", [("child", "parent"), *((label, "all") for label in labels)])
+    how = ("--epochs", "1", "--vectors", "none", "--quiet")
+    succeed("train", sample_path, "--label-tree", tree, "--state", tmp_path / "st", "-o", tmp_path / "m.onnx", *how)
+    succeed("train", sample_path, "--from", tmp_path / "st", "-o", tmp_path / "n.onnx", *how)
+    assert Classifier.load(tmp_path / "n.onnx").labels == Classifier.load(tmp_path / "m.onnx").labels
+
+
 def test_a_tree_that_is_none_ends_a_training_before_it(sample_path: Path, tmp_path: Path) -> None:
     tree = write_rows(tmp_path / "tree.csv", TREE)
     said = fail(3, "train", sample_path, "--label-tree", tree, "--output", tmp_path / "m.onnx")

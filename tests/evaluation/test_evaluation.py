@@ -82,10 +82,10 @@ def test_no_rows_cannot_be_evaluated_on(classifier: Classifier) -> None:
     [
         (("a", None), "Row 1 has a label that is not a string but NoneType."),
         (("a", 3), "Row 1 has a label that is not a string but int."),
-        (("a", "billing", 1.0), "Row 1 is not a pair of a text and what it should get."),
-        (5, "Row 1 is not a pair of a text and what it should get."),
+        (("a", "billing", 1.0), "Row 1 is not a pair of a text and what it should get: pass zip"),
+        (5, "Row 1 is not a pair of a text and what it should get: pass zip"),
         ((None, "billing"), "Row 1 has a text that is not a string but NoneType."),
-        ("ab", "Row 1 is not a pair of a text and what it should get."),
+        ("ab", "Row 1 is not a pair of a text and what it should get: pass zip"),
     ],
 )
 def test_a_row_that_is_no_text_and_its_label_is_named(classifier: Classifier, row: Any, said: str) -> None:
@@ -95,7 +95,7 @@ def test_a_row_that_is_no_text_and_its_label_is_named(classifier: Classifier, ro
 
 def test_of_several_labels_a_row_that_is_no_pair_is_named(several_labels: Classifier) -> None:
     for row in (("a", ["billing"], 1.0), "ab"):
-        with pytest.raises(InputError, match=r"Row 0 is not a pair of a text and what it should get\."):
+        with pytest.raises(InputError, match=r"Row 0 is not a pair of a text and what it should get: pass zip"):
             textcls.evaluate(several_labels, [row])  # type: ignore[list-item]
 
 

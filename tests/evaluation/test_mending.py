@@ -52,6 +52,22 @@ def test_all_kinds_are_mended_and_counted_and_the_result_has_nothing_left_to_men
     assert again.read_bytes() == clean.read_bytes()
 
 
+def test_tags_that_a_text_speaks_of_stay_and_texts_that_are_escaped_as_a_whole_lose_theirs(tmp_path: Path) -> None:
+    texts = {
+        "How do I center a &lt;div&gt; in &lt;body&gt;?": "How do I center a &lt;div&gt; in &lt;body&gt;?",
+        "The <b>&lt;br&gt;</b> tag &amp; others": "The &lt;br&gt; tag & others",
+        "&amp;lt;p&amp;gt; shows up": "&lt;p&gt; shows up",
+        "&lt;p class='x'&gt;my parcel&lt;/p&gt; &lt;br&gt;late": "my parcel late",
+    }
+    path = write_rows(
+        tmp_path / "rows.csv", [("text", "label"), *((text, f"l{i % 2}") for i, text in enumerate(texts))]
+    )
+    for name in ("clean.csv", "again.csv"):
+        succeed("check", path, "--write", tmp_path / name)
+        assert [row["text"] for row in read_rows(tmp_path / name)] == list(texts.values())
+        path = tmp_path / name
+
+
 def test_only_the_kinds_that_are_named_are_mended_and_json_counts_them(messy: Path) -> None:
     clean = messy.with_name("clean.csv")
     found = json.loads(succeed("check", messy, "--write", clean, "--mend", "labels", "--json"))["mended"]

@@ -13,7 +13,7 @@ from textcls.display.remarks import change_line, search_line
 from textcls.explain.counterfactual import MOST_ASKED, MOST_CHANGES, Search, counterfactual
 from textcls.explain.exchanges import MOST_TEXTS, compare_exchanged
 from textcls.explain.intervention import remove
-from textcls.explain.word_groups import read_groups
+from textcls.explain.word_groups import Term, read_groups
 from textcls.model import tokenizer
 
 TEXTS = ("my card was charged twice", "where is my parcel", "I want to return the lamp", "cancel my plan please")
@@ -92,7 +92,7 @@ def test_the_label_it_should_become_can_be_named(classifier: Classifier) -> None
 
 
 def test_words_of_a_group_are_tried_for_each_other(classifier: Classifier) -> None:
-    groups = [(("card",), ("parcel",)), (("charged",), ("delivered",))]
+    groups = [(Term.of("card"), Term.of("parcel")), (Term.of("charged"), Term.of("delivered"))]
     text = "my card was charged"
     found = counterfactual(classifier, text, groups=groups).found
     assert found is not None
@@ -178,7 +178,7 @@ def test_a_file_that_holds_no_groups_is_refused_with_the_line(tmp_path: Path, co
 
 def test_exchanged_words_are_compared_text_by_text(classifier: Classifier) -> None:
     texts = ["My card was charged", "a card is lost, the card", "where is it"]
-    report = compare_exchanged(classifier, texts, [(("card",), ("parcel",), ("zzz",))])
+    report = compare_exchanged(classifier, texts, [(Term.of("card"), Term.of("parcel"), Term.of("zzz"))])
     (one,) = [one for one in report.exchanges if (one.word, one.by) == ("card", "parcel")]
     before = classifier.predict(texts[:2])
     after = classifier.predict(["My parcel was charged", "a parcel is lost, the parcel"])
@@ -194,17 +194,19 @@ def test_exchanged_words_are_compared_text_by_text(classifier: Classifier) -> No
 
 
 def test_texts_of_a_word_are_bounded(classifier: Classifier) -> None:
-    report = compare_exchanged(classifier, ("my card" for _ in range(2 * MOST_TEXTS)), [(("card",), ("parcel",))])
+    texts = ("my card" for _ in range(2 * MOST_TEXTS))
+    report = compare_exchanged(classifier, texts, [(Term.of("card"), Term.of("parcel"))])
     assert [one.texts for one in report.exchanges] == [MOST_TEXTS]
 
 
 def test_the_command_compares_exchanged_words_over_a_file(model_path: Path, sample_path: Path, tmp_path: Path) -> None:
     words, page = tmp_path / "words.txt", tmp_path / "words.html"
-    words.write_text("card, parcel\nqqqq, wwww\n", encoding="utf-8")
+    words.write_text("card, parcel\nqqqq, wwww\nain't, \u5317\u4eac\n", encoding="utf-8")
     given = ("inspect", model_path, "--evidence", sample_path, "--exchange", words)
     shown = succeed(*given)
     assert "Words exchanged: " in shown
-    assert "In no text: qqqq, wwww." in shown
+    # Named as they are written, and not as they are read.
+    assert "In no text: qqqq, wwww, ain't, \u5317\u4eac." in shown
     assert {one["word"] for one in json.loads(succeed(*given, "--json"))["exchanges"]} == {"card", "parcel"}
     succeed(*given, "--html", page)
     assert "<h2>model_v1: words exchanged</h2>" in page.read_text(encoding="utf-8")

@@ -1,12 +1,16 @@
 """Jobs done by workers: each once, whoever does it; what goes wrong with one is told with it."""
 
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from tests.service.processes import until
 from textcls.errors import InputError, SurroundingsError
 from textcls.jobs import Done, Engine, Failed, engine
 
@@ -75,3 +79,35 @@ def test_workers_that_die_whatever_the_job_are_told_in_one_sentence(tmp_path: Pa
 
 def test_without_jobs_nothing_is_started(tmp_path: Path) -> None:
     assert list(Engine("ray")(Squares(tmp_path / "loads"), [])) == []
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="this system does not show its processes as files")
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM"])
+def test_workers_end_with_the_process_that_hired_them_however_that_ends(how: str) -> None:
+    # Idle ones, and one that works.
+    code = """
+import os, time
+from textcls.jobs.processes import pool_of
+
+if __name__ == "__main__":
+    pool = pool_of(2)
+    found = {pool.submit(os.getpid).result() for _ in range(20)}
+    pool.submit(time.sleep, 60)
+    print(*found, flush=True)
+    time.sleep(60)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
+        if process.stdout is None:
+            pytest.fail("there is no output")
+        workers = process.stdout.readline().split()
+        assert workers
+        process.send_signal(getattr(signal, how))
+        until(lambda: not any(_is_alive(worker) for worker in workers))
+
+
+def _is_alive(process: str) -> bool:
+    """Whether a process is there, and no zombie."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -190,3 +190,17 @@ def test_options_of_nothing_are_the_defaults() -> None:
     plain = resolve(TrainConfig(), texts, 3, 2)
     assert resolve(from_options({}), texts, 3, 2) == plain
     assert resolve(from_options(dict.fromkeys(OPTIONS)), texts, 3, 2) == plain
+
+
+def test_rows_that_hold_their_labels_or_differ_in_their_columns_are_refused(tmp_path: Path) -> None:
+    leaking = [{"text": text, "label": label} for text, label in zip(TEXTS, LABELS, strict=True)]
+    with pytest.raises(InputError, match="the column 'label' holds the labels themselves; leave it out of the rows"):
+        textcls.train(leaking, LABELS, tmp_path / "m.onnx")
+    rows = [{"body": text} | ({"subject": "hi"} if i == 3 else {}) for i, text in enumerate(TEXTS)]
+    with pytest.raises(InputError, match="number 3 has 'subject', and the first row has not"):
+        textcls.train(rows, LABELS, tmp_path / "m.onnx")
+    for wrong in (LABELS, {"text": TEXTS}):
+        with pytest.raises(InputError, match="valid is a pair"):
+            textcls.train(TEXTS, LABELS, tmp_path / "m.onnx", valid=wrong)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="output is the name of the file to write, not NoneType"):
+        textcls.train(TEXTS, LABELS, None)  # type: ignore[arg-type]

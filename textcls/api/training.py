@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from textcls._util import optional_dependencies
+from textcls.errors import InputError
 from textcls.evaluation.data_quality.label_audit import LabelAudit
 from textcls.model.classifier import Classifier, Text
 from textcls.model.sequences import require_sequence
@@ -59,6 +60,10 @@ def train(
         ConfigError: there is no such option, or no such value.
         SurroundingsError: `output` cannot be written.
     """
+    if not isinstance(output, str | Path):
+        raise InputError(f"output is the name of the file to write, not {type(output).__name__}.")
+    if valid is not None and not (isinstance(valid, tuple | list) and len(valid) == 2):
+        raise InputError("valid is a pair, (texts, labels), of the rows that validate.")
     more = [(given, what) for given, what in ((unlabelled, "texts"), (probabilities, "mappings")) if given is not None]
     rows = ((texts, "texts"), (labels, "labels"), *zip(valid or (), ("texts", "labels"), strict=False))
     for given, what in (*rows, *more):

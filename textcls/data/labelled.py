@@ -147,9 +147,16 @@ class Usual(NamedTuple):
         """Return those of the training of a model; the well-known ones without any."""
         if training is None:
             return cls()
-        tree = None if training.several else LabelPaths.of(training.labels, training.label_column)
-        paths = {} if tree is None else tree.by_name()
-        return cls(training.text_columns, training.label_column, training.columns, paths)
+        found = cls.of_labels(training.text_columns, training.label_column, training.labels, several=training.several)
+        return found._replace(beside=training.columns)
+
+    @classmethod
+    def of_labels(
+        cls, text_columns: Sequence[str], label_column: str, labels: Sequence[str], *, several: bool
+    ) -> "Usual":
+        """Return columns, with the paths of the nodes of a tree where that is what the labels are."""
+        tree = None if several else LabelPaths.of(labels, label_column)
+        return cls(text_columns, label_column, paths={} if tree is None else tree.by_name())
 
 
 USUAL: Final = Usual()
@@ -173,25 +180,19 @@ class LabelledOptions(TypedDict, total=False):
     bad: BadRows | None
 
 
-@contextmanager
 def open_labelled(
     paths: Sequence[Readable],
     text_columns: Sequence[str] = (),
     label_column: str | None = None,
     **how: Unpack[LabelledOptions],
-) -> Iterator[LabelledTable[str]]:
+) -> AbstractContextManager[LabelledTable[str]]:
     """Open the files at `paths`, whose rows have one label each, as `open_targets` does.
-
-    By `usual.paths` a label that is the name of a node is read as its path.
 
     Raises:
         InputError: as `open_targets` says; or a label is empty.
     """
     opened: Any = open_targets(paths, text_columns, label_column, targets=_ONE_LABEL, **how)
-    of_name = how.get("usual", USUAL).paths
-    with cast(AbstractContextManager[LabelledTable[str]], opened) as table:
-        named = (row._replace(label=of_name.get(row.label, row.label)) for row in table.rows)
-        yield replace(table, rows=named) if of_name else table
+    return cast(AbstractContextManager[LabelledTable[str]], opened)
 
 
 @contextmanager
@@ -210,7 +211,8 @@ def open_targets(
     """Open the labelled files at `paths`, whose rows have the targets that `targets` says.
 
     Either all rows have one label, or all have a label set. How labels are usually written, as in the training of a
-    model, counts where `targets` say nothing and the file fits.
+    model, counts where `targets` say nothing and the file fits. By `usual.paths` a label that is the name of a node is
+    read as its path.
 
     Args:
         paths: the files; all must have the columns.
@@ -250,6 +252,8 @@ def open_targets(
         if label == targets.weight_column:
             raise InputError(f"The column {label!r} cannot be both label and weight of {table.parts[0].file}.")
         rows = _found_out(table, items, label, targets, usual_targets.label_separator)
+        if usual.paths:
+            rows = (_in_tree(row, usual.paths) for row in rows)
         yield LabelledTable(texts, label, rows, table.notes)
 
 
@@ -294,6 +298,10 @@ def _found_out(
     else:
         read = partial(label_of if targets.several is False else one_as_before, column=column)
     yield from _rows(table, chain(head, items), read, targets.weight_column)
+
+
+def _in_tree(row: LabelledRow[Target], paths: Mapping[str, str]) -> LabelledRow[Target]:
+    return row._replace(label=paths.get(row.label, row.label)) if isinstance(row.label, str) else row
 
 
 def _are_answers(table: Table, column: str, rows: Sequence[Row]) -> bool:

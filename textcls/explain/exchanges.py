@@ -85,7 +85,7 @@ def compare_exchanged(classifier: Classifier, texts: Iterable[str], groups: Grou
                     kept.append(part)
     found = [exchange for key, kept in held.items() if kept for exchange in _compared(classifier, groups, *key, kept)]
     found.sort(key=lambda one: (-one.changed / one.texts, -abs(one.difference)))
-    absent = dict.fromkeys(" ".join(term) for (_, term), kept in held.items() if not kept)
+    absent = dict.fromkeys(str(term) for (_, term), kept in held.items() if not kept)
     return ExchangeReport(tuple(found), count, tuple(absent))
 
 
@@ -109,8 +109,8 @@ def _compared(
         spans = _spans(classifier, texts[most])
         at = next(runs(texts[most], spans, term))
         yield Exchange(
-            word=" ".join(term),
-            by=" ".join(other),
+            word=str(term),
+            by=str(other),
             texts=len(texts),
             changed=int((before.argmax(1) != after.argmax(1)).sum()),
             label=classifier.labels[label],
@@ -126,7 +126,7 @@ def _exchanged(classifier: Classifier, text: str, term: Term, other: Term) -> st
     spans = _spans(classifier, text)
     by: dict[int, str] = {}
     for at in runs(text, spans, term):
-        words = " ".join(other)
+        words = str(other)
         by[at] = words[:1].upper() + words[1:] if text[spans[at][0]].isupper() else words
         by |= dict.fromkeys(range(at + 1, at + len(term)), "")
     return exchange(text, spans, by)

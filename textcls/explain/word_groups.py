@@ -8,8 +8,24 @@ from textcls.errors import InputError
 from textcls.explain.intervention import Span
 from textcls.model import tokenizer
 
-# A word or several in a row, as tokens in lower case.
-Term = tuple[str, ...]
+
+class Term(tuple[str, ...]):
+    """A word or several in a row, as tokens in lower case; of a file also how it is written there."""
+
+    written: str = ""
+
+    @classmethod
+    def of(cls, word: str) -> "Term":
+        """Return the tokens of a word as a file has it."""
+        found = cls(tokenizer.tokenize(word))
+        found.written = word.strip()
+        return found
+
+    def __str__(self) -> str:
+        """Return the word as it is written."""
+        return self.written or " ".join(self)
+
+
 Groups = Sequence[tuple[Term, ...]]
 MOST_BYTES: Final = 1_000_000
 MOST_TERMS: Final = 1_000
@@ -33,7 +49,7 @@ def read_groups(path: Path) -> list[tuple[Term, ...]]:
         meant = line.partition("#")[0]
         if not meant.strip():
             continue
-        terms = tuple(dict.fromkeys(term for word in meant.split(",") if (term := tuple(tokenizer.tokenize(word)))))
+        terms = tuple(dict.fromkeys(term for word in meant.split(",") if (term := Term.of(word))))
         if not 2 <= len(terms) <= MOST_IN_GROUP:
             raise InputError(
                 f"{path}, line {number}: {len(terms)} words; write 2 to {MOST_IN_GROUP} different ones with commas "

@@ -1,11 +1,13 @@
 """Workers on this machine: this process, or several."""
 
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from itertools import islice
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from threading import Thread
 from typing import Any, Final, Generic
 
 from textcls._util import interrupts
@@ -17,6 +19,25 @@ MOST_DEATHS: Final = 3
 
 # What does a job, in a process of the pool.
 _do: Callable[[Any], Any] | None = None
+
+
+def pool_of(workers: int, load: Callable[..., None] | None = None, *given: Any) -> ProcessPoolExecutor:
+    """Return a pool of processes that end with this one, however it ends; each begins with `load(*given)`."""
+    # Spawned: a forked copy of a process that runs threads, as ONNX Runtime does, may hang.
+    return ProcessPoolExecutor(workers, get_context("spawn"), _begin, (load, given))
+
+
+def _begin(load: Callable[..., None] | None, given: tuple[Any, ...]) -> None:
+    # A pool whose process was killed would wait for jobs for ever: it holds both ends of its own queue.
+    Thread(target=_end_with_parent, daemon=True).start()
+    if load is not None:
+        load(*given)
+
+
+def _end_with_parent() -> None:
+    if (parent := parent_process()) is not None:
+        parent.join()
+        os._exit(1)
 
 
 @contextmanager
@@ -51,8 +72,7 @@ class _Processes(Generic[Job, Result]):
         self.pool = self._new(workers)
 
     def _new(self, workers: int) -> ProcessPoolExecutor:
-        # Spawned: a forked copy of a process that runs threads, as ONNX Runtime does, may hang.
-        return ProcessPoolExecutor(workers, get_context("spawn"), _load, (self._work,))
+        return pool_of(workers, _load, self._work)
 
     def outcomes(self, jobs: Iterator[Job]) -> Iterator[Outcome[Job, Result]]:
         """Keep each worker busy, with one job waiting for it, and yield what comes of them."""

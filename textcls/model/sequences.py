@@ -57,7 +57,7 @@ def pairs(rows: Iterable[tuple[Text_T, T]]) -> Iterator[tuple[Text_T, T]]:
         raise InputError(f"The rows are no sequence but {type(rows).__name__}: pass pairs of a text and its label.")
     for i, row in enumerate(rows):
         if isinstance(row, str | Mapping) or not isinstance(row, Sized) or len(row) != 2:
-            raise InputError(f"Row {i} is not a pair of a text and what it should get.")
+            raise InputError(f"Row {i} is not a pair of a text and what it should get: pass zip(texts, labels).")
         text, target = row
         if not isinstance(text, str | Mapping):
             raise InputError(f"Row {i} has a text that is not a string but {type(text).__name__}.")

@@ -98,6 +98,9 @@ def labelled_rows(
     text_columns: tuple[str, ...] | None,
 ) -> LabelledTexts:
     """Return texts, or rows with their text columns and the `wanted` columns beside them, with their labels."""
+    for name in text_columns or ():
+        if all(row.get(name) == label for row, label in zip(texts, labels, strict=False) if isinstance(row, Mapping)):
+            raise InputError(f"Texts: the column {name!r} holds the labels themselves; leave it out of the rows.")
     given = labelled_texts(joined(texts, text_columns, "Texts"), labels, "texts")
     if text_columns is not None:
         given = replace(given, text_columns=text_columns)
@@ -126,8 +129,8 @@ def text_columns_of(texts: Sequence[Text], beside: Sequence[str] = ()) -> tuple[
     """Return the columns of the text of rows, in the order of the first row; None if texts are strings.
 
     Raises:
-        InputError: a name of a column is no string, or there is none; or columns `beside` the text need rows, or are in
-            none of them.
+        InputError: a name of a column is no string, or there is none; or a row has another one; or columns `beside` the
+            text need rows, or are in none of them.
     """
     if isinstance(texts, str | bytes) or not isinstance(first := next(iter(texts), None), Mapping):
         if beside:
@@ -138,6 +141,11 @@ def text_columns_of(texts: Sequence[Text], beside: Sequence[str] = ()) -> tuple[
     columns = tuple(name for name in first if name not in beside)
     if not columns or not all(isinstance(name, str) and name for name in columns):
         raise InputError("Texts: number 0 is a row without a text column that has a name.")
+    for i, row in enumerate(texts):
+        if isinstance(row, Mapping) and (more := [name for name in row if name not in columns and name not in beside]):
+            raise InputError(
+                f"Texts: number {i} has {more[0]!r}, and the first row has not: give each row the same text columns."
+            )
     return columns
 
 

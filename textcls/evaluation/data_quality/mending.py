@@ -26,7 +26,13 @@ _UNREAD: Final = re.compile(
     r"<!--(?:(?!<!--|-->).)*-->|<(script|style)\b[^<>]*>(?:(?!</?(?:script|style)\b).)*</\1\s*>",
     re.IGNORECASE | re.DOTALL,
 )
-_ENTITY: Final = re.compile(r"&(?:[a-z][a-z0-9]{1,30}|#[0-9]{1,7}|#x[0-9a-f]{1,6});", re.IGNORECASE)
+_ENTITY: Final = re.compile(
+    # A tag that is written out, which is no tag, and what else stands for a sign.
+    r"(?P<tag>&lt;/?[a-z][^<>&]{0,200}&gt;)|&(?:[a-z][a-z0-9]{1,30}|#[0-9]{1,7}|#x[0-9a-f]{1,6});",
+    re.IGNORECASE,
+)
+_OPENED: Final = re.compile(r"&lt;([a-z][a-z0-9]*)", re.IGNORECASE)
+_CLOSED: Final = re.compile(r"&lt;/([a-z][a-z0-9]*)", re.IGNORECASE)
 # They may stand within a word.
 _INLINE: Final = re.compile(r"</?(?:a|b|code|em|font|i|span|strong|u)\b", re.IGNORECASE)
 _SPACES: Final = re.compile(r"[ \t\xa0]{2,}")
@@ -153,8 +159,20 @@ def _without_html(text: str) -> str:
         if not MARKUP.search(found) and not _UNREAD.search(found):
             break
         found = MARKUP.sub(_tag, _UNREAD.sub(" ", found))
-        found = _ENTITY.sub(lambda entity: html.unescape(entity[0]), found)
+        # A text may be escaped as a whole, or speak of tags: then it has no pair of them, and they stay as they are.
+        is_escaped = bool({*_OPENED.findall(found)} & {*_CLOSED.findall(found)})
+        found = _ENTITY.sub(_signs if is_escaped else _signs_beside_tags, found)
+        if not is_escaped:
+            break
     return text if found == text else _SPACES.sub(" ", found).strip()
+
+
+def _signs(entity: re.Match[str]) -> str:
+    return html.unescape(entity[0])
+
+
+def _signs_beside_tags(entity: re.Match[str]) -> str:
+    return entity[0] if entity["tag"] else html.unescape(entity[0])
 
 
 def _tag(found: re.Match[str]) -> str:

@@ -200,6 +200,11 @@ def answer_folder(
         SurroundingsError: the answers cannot be written, or workers die.
     """
     found = [file for name in inputs for file in storage.find(name)]
+    if not found:
+        names = " and ".join(map(repr, inputs))
+        raise InputError(
+            f"There is no file to answer in {names}; of folders in it name the files, as in 'days/*/*.csv'."
+        )
     named = _named(found, work.write.format)
     folder = OutputFolder(output)
     _refuse_own_inputs(folder, named)

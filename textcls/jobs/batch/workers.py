@@ -2,10 +2,9 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from functools import cache
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +12,7 @@ from textcls._util import interrupts
 from textcls.errors import SurroundingsError
 from textcls.jobs.batch.answer_columns import AnswerColumns, Columns
 from textcls.jobs.batch.chunks import Item
+from textcls.jobs.processes import pool_of
 from textcls.model.classifier import Classifier
 
 # Chunks under way for each worker: one being answered, one waiting.
@@ -37,8 +37,7 @@ def answered(
         for chunk in chunks:
             yield chunk, answer.of(classifier, [item.text for item in chunk])
         return
-    # Spawned: a forked copy of a process that runs threads, as ONNX Runtime does, may hang.
-    pool = ProcessPoolExecutor(workers, get_context("spawn"))
+    pool = pool_of(workers)
     waiting: deque[tuple[list[Item], Future[list[Columns]]]] = deque()
     try:
         for chunk in chunks:

@@ -87,7 +87,7 @@ class Facts:
 
     def usual(self) -> Usual:
         """Return the columns that are looked for first in files of new rows."""
-        return Usual(tuple(self.text_columns), self.label_column)
+        return Usual.of_labels(tuple(self.text_columns), self.label_column, self.labels, several=self.several)
 
     def usual_targets(self) -> TargetOptions:
         """Return how labels are usually written there."""
