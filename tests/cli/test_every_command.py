@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import textcls
-from tests.command_line import fail, run, succeed, write_rows
+from tests.command_line import fail, read_rows, run, succeed, write_rows
 from tests.model_metadata import metadata_of, with_metadata
 from textcls.cli import COMMANDS, main
 from textcls.cli.settings import key_of
@@ -88,6 +88,21 @@ finally:
     assert done.returncode == 0
     assert "train" in done.stdout
     assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_where_no_row_can_be_used_what_would_mend_them_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_bytes("text,label\ncaf\u00e9,a\nth\u00e9,b\n".encode("cp1252"))
+    assert "byte 0xe9 is not UTF-8. Add --encoding cp1252 if 'caf\u00e9' is meant" in fail(3, "check", path)
+
+
+def test_json_of_a_pipe_may_have_keys_that_come_late_where_the_answers_go_to_a_file(
+    model_path: Path, tmp_path: Path
+) -> None:
+    rows = '{"text": "a"}\n{"text": "b", "note": "x"}\n'
+    done = CliRunner().invoke(main, ["predict", str(model_path), "-", "-o", str(tmp_path / "out.csv")], input=rows)
+    assert done.exit_code == 0, done.stderr
+    assert [row["note"] for row in read_rows(tmp_path / "out.csv")] == ["", "x"]
 
 
 @pytest.mark.parametrize("call", ["check -", "evaluate {model} -"])

@@ -80,6 +80,15 @@ FILES: list[tuple[str, str | bytes, Rows | str]] = [
     ("short_row.xlsx", xlsx(HEADER, ["a", "x"], ["b"]), WIDE),
     ("spaces.xlsx", xlsx([" text", "label "], ["a", "x"], ["b, c", "y"]), TWO),
     ("numbers.xlsx", xlsx(HEADER, ["a", 1], ["b", 2.0]), [{"text": "a", "label": "1"}, {"text": "b", "label": "2"}]),
+    (
+        "unnamed.xlsx",
+        xlsx([None, "text", None, "label"], ["", "a", "", "x"]),
+        [{"column A": "", "text": "a", "column C": "", "label": "x"}],
+    ),
+    ("unnamed.csv", "text;label;;\na;x;;\n", [{"text": "a", "label": "x", "column 3": "", "column 4": ""}]),
+    ("index.csv", ",text,label\n0,a,x\n", [{"": "0", "text": "a", "label": "x"}]),
+    ("said.csv", "sep=;\ntext;label\na;x\nb, c;y\n", TWO),
+    ("said_with_a_mark.csv", "\ufeffSEP=|\r\ntext|label\r\na|x\r\nb, c|y\r\n", TWO),
     ("truth.xlsx", xlsx(HEADER, ["a", True]), [{"text": "a", "label": "True"}]),
     ("number_as_text.xlsx", xlsx(HEADER, [4711, "x"]), [{"text": "4711", "label": "x"}]),
     # openpyxl writes formulas without their results; Excel writes both.
@@ -87,7 +96,6 @@ FILES: list[tuple[str, str | bytes, Rows | str]] = [
     ("only_formulas.xlsx", xlsx(HEADER, ["a", "x"], ["=1", '="y"']), "row 3: column A holds a formula without its"),
     ("formula_as_name.xlsx", xlsx(["text", '="label"'], ["a", "x"]), "row 1: column B holds a formula without its"),
     ("empty.xlsx", xlsx(), "sheet 'Sheet' is empty"),
-    ("unnamed.xlsx", xlsx(["text", None, "label"], ["a", "", "x"]), "row 1: column B has no name"),
     ("twice.xlsx", xlsx(["text", "text"], ["a", "x"]), "two columns called 'text'"),
     ("too_wide.xlsx", xlsx(HEADER, ["a", "x", "more"]), "row 2: 3 cells where there are 2 columns"),
     ("damaged.xlsx", xlsx(HEADER, ["a", "x"])[:2000], "is damaged"),

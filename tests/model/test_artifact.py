@@ -66,7 +66,10 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_no_model(tmp_path: Path) -> None:
-    assert refusal(tmp_path) == f"There is no model file {tmp_path}."
+    assert refusal(tmp_path) == f"{tmp_path} is a folder: name a model file in it."
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1" / "model.onnx").touch()
+    assert refusal(tmp_path).endswith(f"name a model file in it, such as {tmp_path / '1' / 'model.onnx'}.")
 
 
 def test_a_file_name_that_no_system_allows_is_no_model(tmp_path: Path) -> None:

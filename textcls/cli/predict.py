@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -162,7 +163,7 @@ def predict(
             write=write,
             stream=stream,
             workers=workers,
-            options=reading.options,
+            options=replace(reading.options, stream=stream),
             bad=reading.bad,
             say=reading.say,
         )

@@ -4,17 +4,19 @@ import codecs
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import IO, Any, Final
 
 from textcls._util.formulas import without_formula
 from textcls.data import decoding, plain
-from textcls.data.rows import LONGEST, TOO_LONG, Bad, Content, Format, ReadOptions, Row, require_known
+from textcls.data.rows import LONGEST, TOO_LONG, Bad, Content, Format, ReadOptions, Row, require_known, with_names
 from textcls.data.source import PEEK, Source
 from textcls.errors import ConfigError, InputError
 
 DELIMITERS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_SAID: Final = re.compile('sep=([^"\r\n])\r?\n', re.IGNORECASE)
 # How many records must agree on the number of fields.
 LOOKED_AT: Final = 20
 
@@ -30,7 +32,11 @@ def read(source: Source, options: ReadOptions, default: str = ",") -> Content:
     """
     encoding, notes = decoding.encoding_of(source, options)
     delimiter = options.delimiter
-    if delimiter is None:
+    # What Excel writes before the table, and reads.
+    said = _SAID.match(decoding.first_text(source, encoding))
+    if delimiter is None and said is not None:
+        delimiter = said[1]
+    elif delimiter is None:
         delimiter = detect(source, encoding, default, quotes=options.quotes)
         if delimiter != default:
             notes += (f"{source.name} is read with {DELIMITERS[delimiter]} as delimiters.",)
@@ -39,7 +45,7 @@ def read(source: Source, options: ReadOptions, default: str = ",") -> Content:
     lines = decoding.Lines(decoding.open_text(source, encoding, ""), universal=True)
     reader = _Reader(source.name, encoding, lines, _dialect(delimiter, options.quotes))
     header = reader.next()
-    while header == []:
+    while header == [] or (said is not None and reader.line == 1):
         header = reader.next()  # An empty line, as between rows.
     if isinstance(header, Bad):
         raise InputError(f"{header.where}: {header.why}.")
@@ -51,6 +57,9 @@ def read(source: Source, options: ReadOptions, default: str = ",") -> Content:
         first = Row(reader.line, dict(zip(columns, header, strict=True)), reader.name)
         return Content(kind, columns, chain([first], _rows(reader, columns, "first row")), notes)
     columns = tuple(name.strip() for name in header)
+    # One is the index that a data frame writes.
+    if columns.count("") > 1:
+        columns = with_names(columns, str)
     return Content(kind, columns, _rows(reader, columns), notes)
 
 

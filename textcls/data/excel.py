@@ -10,7 +10,7 @@ from typing import IO, Any, Final
 from textcls._util import optional_dependencies
 from textcls.data import plain
 from textcls.data.delimited import cell
-from textcls.data.rows import Bad, Content, ReadOptions, Row, require_known, unpacks_to_too_much
+from textcls.data.rows import Bad, Content, ReadOptions, Row, require_known, unpacks_to_too_much, with_names
 from textcls.data.source import Source, seekable
 from textcls.errors import InputError
 
@@ -99,11 +99,7 @@ def read(source: Source, options: ReadOptions) -> Content:
     if not options.header:
         columns = tuple(str(i) for i in range(1, len(header) + 1))
         return Content("xlsx", columns, _rows(source.name, columns, chain([(number, header)], rows)), notes)
-    columns = tuple(name.strip() for name in header)
-    unnamed = next((i for i, name in enumerate(columns, 1) if not name), None)
-    if unnamed is not None:
-        letter = openpyxl.utils.get_column_letter(unnamed)
-        raise InputError(f"{source.name}, row {number}: column {letter} has no name; name it, or delete the column.")
+    columns = with_names([name.strip() for name in header], openpyxl.utils.get_column_letter)
     return Content("xlsx", columns, _rows(source.name, columns, rows), notes)
 
 

@@ -72,7 +72,7 @@ def read(source: Source, options: ReadOptions) -> Content:
         case "xlsx":
             return excel.read(source, options)
         case "json":
-            return json_list.read(source)
+            return json_list.read(source, options)
         case "jsonl":
             return jsonl.read(source, options)
         case "fasttext" | "lines":

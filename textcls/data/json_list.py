@@ -8,7 +8,7 @@ from itertools import chain
 from typing import IO, Any, Final
 
 from textcls._util import optional_dependencies
-from textcls.data.rows import LONGEST, TOO_LONG, Bad, Content, Row, with_keys
+from textcls.data.rows import LONGEST, TOO_LONG, Bad, Content, ReadOptions, Row, with_keys
 from textcls.data.source import Source
 from textcls.errors import InputError
 
@@ -21,7 +21,7 @@ def _ijson() -> Any:
     return ijson
 
 
-def read(source: Source) -> Content:
+def read(source: Source, options: ReadOptions) -> Content:
     """Read a list of objects; the columns are the keys of the first ones.
 
     Raises:
@@ -34,7 +34,7 @@ def read(source: Source) -> Content:
         raise InputError(f"{source.name} holds an empty list; it needs at least one object.")
     if isinstance(first, Bad):
         raise InputError(f"{first.where}: {first.why}.")
-    return Content("json", *with_keys(chain([first], rows), waits=source.waits))
+    return Content("json", *with_keys(chain([first], rows), waits=options.stream))
 
 
 class _RefusedError(Exception):

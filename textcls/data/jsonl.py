@@ -23,7 +23,7 @@ def read(source: Source, options: ReadOptions) -> Content:
     first = next(rows, None)
     if first is None:
         raise InputError(f"{source.name} is empty; it needs at least one line with a JSON object.")
-    columns, rows = with_keys(chain([first], rows), waits=source.waits)
+    columns, rows = with_keys(chain([first], rows), waits=options.stream)
     if not columns and isinstance(first, Bad):
         raise InputError(f"{first.where}: {first.why}.")
     return Content("jsonl", columns, rows, notes)

@@ -432,5 +432,9 @@ def no_rows(paths: Sequence[Readable], bad: BadRows | None) -> InputError:
     """Return what is wrong with the files at `paths` if no row came of them; `bad` are those that were left out."""
     names = " and ".join(map(name_of, paths))
     have = "has" if len(paths) == 1 else "have"
-    unusable = f" that can be used: {bad.reasons()}" if bad is not None and bad.count else ""
-    return InputError(f"{names} {have} no rows{unusable}.")
+    if bad is None or not bad.count:
+        return InputError(f"{names} {have} no rows.")
+    advice = bad.shown[0].why.partition("; ")[2]
+    # To leave rows out would leave none.
+    mend = f" {advice[:1].upper()}{advice[1:]}." if advice and "--on-error" not in advice else ""
+    return InputError(f"{names} {have} no rows that can be used: {bad.reasons()}.{mend}")

@@ -1,6 +1,6 @@
 """What the readers of all formats share: rows, rows that cannot be used, and how to read."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final, Literal, NamedTuple
@@ -72,6 +72,7 @@ class ReadOptions:
         quotes: whether quotes around a field of CSV are taken off.
         header: whether the first record of CSV or Excel names the columns; else they are called 1, 2, 3.
         sheet: of Excel the one that is read.
+        stream: whether each row is wanted as soon as it is there.
     """
 
     format: Format | None = None
@@ -80,6 +81,7 @@ class ReadOptions:
     quotes: bool = True
     header: bool = True
     sheet: str | None = None
+    stream: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,11 @@ class Content:
     rows: Iterator[Row | Bad]
     notes: tuple[str, ...] = ()
     schema: Any = None
+
+
+def with_names(columns: Sequence[str], place: Callable[[int], object]) -> tuple[str, ...]:
+    """Return the names of columns, where one without is called after its place, which `place` tells of its number."""
+    return tuple(name or f"column {place(number)}" for number, name in enumerate(columns, 1))
 
 
 def with_keys(rows: Iterator[Row | Bad], *, waits: bool) -> tuple[tuple[str, ...], Iterator[Row | Bad]]:

@@ -52,11 +52,6 @@ class Source:
     packed: bool = False
     workbook: bool = False
 
-    @property
-    def waits(self) -> bool:
-        """Whether its next bytes may be long in coming: it is a pipe, or anything else that is no file."""
-        return not self.path.is_file() and not self.packed
-
     def peek(self) -> bytes:
         """Return the first bytes, without moving on; to be asked before anything is read."""
         return self.stream.peek(PEEK)

@@ -357,7 +357,9 @@ def read_file(path: Path, most: int = MOST_BYTES, advice: str = "") -> bytes:
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
-            raise ArtifactError(f"There is no model file {path}.")
+            inside = sorted([*path.glob("*.onnx"), *path.glob("*/*.onnx")])
+            such = f", such as {inside[0]}" if inside else ""
+            raise ArtifactError(f"{path} is a folder: name a model file in it{such}.")
         if stat.S_ISREG(mode):
             # What was a file a moment ago may be a pipe by now, whose opening would wait for somebody to write.
             with open(path, "rb", opener=_without_waiting) as file:
