@@ -102,6 +102,8 @@ def test_a_model_of_a_tree_is_judged_by_rows_that_name_the_nodes_alone(model_pat
     assert told["accuracy"] > 0.5
     assert [level["level"] for level in told["paths"]["levels"]] == [1, 2]
     assert "Hierarchical F1" in succeed("evaluate", model_path, sample_path)
+    said = fail(2, "explain", model_path, "hello", "--label", "money")
+    assert "'money' is no label but a level above some, such as 'money > " in said
     succeed("report", model_path, sample_path, "--output", model_path.with_name("report.md"))
 
 

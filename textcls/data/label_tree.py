@@ -10,8 +10,8 @@ from textcls.data.source import name_of
 from textcls.data.tables import open_table
 from textcls.data.targets import required_label
 from textcls.errors import InputError
-from textcls.model.label_paths import BETWEEN_LEVELS, MOST_LEVELS
-from textcls.model.labels import MOST_LABELS, label_problem, written
+from textcls.model.label_paths import MOST_LEVELS
+from textcls.model.labels import BETWEEN_LEVELS, MOST_LABELS, label_problem, written
 
 # The columns of such a file.
 CHILD: Final = "child"

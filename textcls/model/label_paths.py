@@ -16,12 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls.errors import ConfigError, InputError
-from textcls.model.labels import written
+from textcls.model.labels import BETWEEN_LEVELS, written
 
 Floats = NDArray[np.floating[Any]]
 Path = tuple[str, ...]
-# Between the columns of the levels, and between the parts of the paths that they make.
-BETWEEN_LEVELS: Final = " > "
 # A deeper tree is a mistake in the separator.
 MOST_LEVELS: Final = 50
 # The least probability of a node that is sure, where no threshold is given.

@@ -15,6 +15,8 @@ MOST_LABELS: Final = 100_000
 # Where a text may have several: training holds a probability of each for each row.
 MOST_SEVERAL: Final = 10_000
 LABEL_CHARACTERS: Final = 1000
+# Between the parts of labels that are paths of a tree, and between the columns of its levels.
+BETWEEN_LEVELS: Final = " > "
 ALL_CHARACTERS: Final = 10_000_000
 # Labels of a change that a sentence names.
 _NAMED: Final = 5
@@ -94,6 +96,8 @@ def label_number(labels: Sequence[str], label: str) -> int:
     """
     if label in labels:
         return labels.index(label)
+    if below := next((one for one in labels if one.startswith(f"{label}{BETWEEN_LEVELS}")), None):
+        raise ConfigError(f"{label!r} is no label but a level above some, such as {below!r}: name one of these.")
     meant = f" (did you mean {near!r}?)" if (near := _meant(labels, label)) else ""
     shown = ", ".join(name[:_SHOWN_CHARACTERS] for name in labels[:_SHOWN])
     more = f" and {len(labels) - _SHOWN:,} more" if len(labels) > _SHOWN else ""

@@ -15,7 +15,8 @@ from textcls.data.rows import Row
 from textcls.data.targets import JSON, Target
 from textcls.evaluation.data_quality.finding import first_of, plural
 from textcls.evaluation.data_quality.survey import MARKUP
-from textcls.model.label_paths import BETWEEN_LEVELS, label_cell, label_columns
+from textcls.model.label_paths import label_cell, label_columns
+from textcls.model.labels import BETWEEN_LEVELS
 from textcls.model.tokenizer import tokenize
 
 # Labels that differ by case and spaces; tags and entities of HTML; rows without a text; rows with the same text and
