@@ -351,6 +351,18 @@ def test_a_server_whose_answers_name_no_label_is_not_asked_about_all(files: Path
     assert len(rows(files / "out.csv")) == 12
 
 
+def test_what_names_no_label_time_and_again_ends_no_run_of_a_model_that_has_answered(
+    files: Path, server: Server
+) -> None:
+    with (files / "texts.csv").open("a") as file:
+        file.writelines(f"{i},another matter {i}\n" for i in range(12))
+    for _ in range(2):
+        result = annotate(files, server.url, "--at-once", "1")
+        assert result.exit_code == 0, result.stderr
+        assert "12 answers named none of the labels" in result.stderr
+    assert len(rows(files / "out.csv")) == 12
+
+
 def test_what_a_server_says_of_its_refusal_is_told_without_the_key(files: Path, server: Server) -> None:
     server.breaks = TEXTS[0]
     result = annotate(files, server.url)

@@ -48,6 +48,9 @@ class Asking:
         Raises:
             TextclsError: as `Endpoint.ask` and `Answers.put` do; what has been answered is kept.
         """
+        for one in self._annotators:
+            # A model that has answered before does not fail at all of them.
+            self._answered[one.endpoint.model] += any(is_answered(one.answers.get(text)) for text in texts)
         waiting = iter(self.missing(texts))
         await asyncio.gather(*(self._work(waiting, step) for _ in range(self._at_once)))
         if self._error is not None:
