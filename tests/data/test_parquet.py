@@ -17,6 +17,7 @@ import pytest
 from tests.data.tables import Write, copied, parquet, refusal
 from textcls import InputError, MissingExtraError
 from textcls.data import Row, open_table, read_labelled, writing
+from textcls.data import parquet as parquet_module
 
 
 def test_without_pyarrow_the_command_to_type_is_told(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,6 +38,22 @@ def test_a_parquet_file_that_is_cut_off_is_told(tmp_path: Path) -> None:
     path = parquet(tmp_path / "a.parquet", {"text": [f"text {i}" for i in range(5000)]})
     path.write_bytes(path.read_bytes()[:-100])
     assert "is damaged or cut off" in refusal(path)
+
+
+@pytest.mark.parametrize("late", [["a", "b"], "a", 0.5, None])
+def test_answers_keep_the_type_of_the_first_ones(tmp_path: Path, late: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet_module, "GROUP_ROWS", 1)
+    added = ["answer_my-score", "score", "our predicted_labels"]
+    with writing.open_writer(tmp_path / "a.parquet", "parquet", ["text"], added) as writer:
+        for answer in (late, None, late):
+            writer.write([Row(1, {"text": "x"})], [dict(zip(added, (answer, None, []), strict=True))])
+    found = pyarrow.parquet.read_table(tmp_path / "a.parquet").to_pylist()
+    assert [row["answer_my-score"] for row in found] == [late, None, late]
+    schema = pyarrow.parquet.read_schema(tmp_path / "a.parquet")
+    assert (str(schema.field("score").type), str(schema.field("our predicted_labels").type)) == (
+        "double",
+        "list<element: string>",
+    )
 
 
 def test_rows_of_parquet_are_told_by_number(tmp_path: Path) -> None:

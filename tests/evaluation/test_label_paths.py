@@ -74,6 +74,19 @@ def test_labels_of_an_upper_level_alone_count_by_their_nodes(tree_path: Path, tm
     assert "rows has a label that the model knows" in fail(3, "evaluate", tree_path, above)
 
 
+def test_a_row_whose_path_has_ended_has_no_node_further_down() -> None:
+    tree = LabelPaths(["A > a > x", "A > b > y", "Z"], " > ")
+    probabilities = np.array([[0.3, 0.1, 0.6]] * 30 + [[0.9, 0.05, 0.05]] * 30)
+    assert [best.max() for _, _, best in tree.descent(probabilities[:1])] == [0.6, -1, -1]
+    found = evaluate_paths(tree, probabilities, ["Z"] * 30 + ["A > a > x"] * 30, None, 0.9)
+    points = [level.point for level in found.levels]
+    assert [(point.threshold, point.accepted, point.right) for point in points if point is not None] == [
+        (0.0, 60, 60),
+        (0.0, 30, 30),
+        (0.0, 30, 30),
+    ]
+
+
 def test_figures_are_those_worked_by_hand() -> None:
     probabilities = np.array([[0.6, 0.2, 0.1, 0.05, 0.05], [0.1, 0.1, 0.3, 0.3, 0.2], [0.2, 0.2, 0.35, 0.0, 0.25]])
     found = evaluate_paths(TREE, probabilities, ["a > y", "b", "a > new"], 0.55)

@@ -57,6 +57,7 @@ def test_tags_that_a_text_speaks_of_stay_and_texts_that_are_escaped_as_a_whole_l
         "How do I center a &lt;div&gt; in &lt;body&gt;?": "How do I center a &lt;div&gt; in &lt;body&gt;?",
         "The <b>&lt;br&gt;</b> tag &amp; others": "The &lt;br&gt; tag & others",
         "&amp;lt;p&amp;gt; shows up": "&lt;p&gt; shows up",
+        "AT&amp;amp;T <br> &amp;quot;hi&amp;quot;": 'AT&T "hi"',
         "&lt;p class='x'&gt;my parcel&lt;/p&gt; &lt;br&gt;late": "my parcel late",
     }
     path = write_rows(

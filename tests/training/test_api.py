@@ -196,6 +196,8 @@ def test_rows_that_hold_their_labels_or_differ_in_their_columns_are_refused(tmp_
     leaking = [{"text": text, "label": label} for text, label in zip(TEXTS, LABELS, strict=True)]
     with pytest.raises(InputError, match="the column 'label' holds the labels themselves; leave it out of the rows"):
         textcls.train(leaking, LABELS, tmp_path / "m.onnx")
+    with pytest.raises(InputError, match="number 0 is a str, and others are rows of 'text'"):
+        textcls.train([{"text": text} for text in TEXTS], LABELS, tmp_path / "m.onnx", valid=(["a"], ["billing"]))
     rows = [{"body": text} | ({"subject": "hi"} if i == 3 else {}) for i, text in enumerate(TEXTS)]
     with pytest.raises(InputError, match="number 3 has 'subject', and the first row has not"):
         textcls.train(rows, LABELS, tmp_path / "m.onnx")

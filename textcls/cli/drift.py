@@ -43,7 +43,7 @@ CHANGED = 1
     metavar="PSI",
     help=(
         "Exit with 1 if labels, scores or lengths are further from the training than this and than chance, "
-        "for example 0.25."
+        "for example 0.25; or if a column beside the text is lost in such a share of the rows."
     ),
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

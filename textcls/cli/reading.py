@@ -180,7 +180,7 @@ class Reading:
         with open_table(path, self.options, self.bad) as table:
             usual = Usual.of(training)
             chosen = table.choose(text_columns or usual.text_columns, "text", guess=not text_columns)
-            table.note_lacking(chosen, usual.beside)
+            table.note_lacking(usual.beside, [*chosen, *label_columns(usual.label_column, table.columns)])
             self.say(table.notes)
             yield table, chosen, texts_of(table, chosen, usual.beside)
 

@@ -31,21 +31,19 @@ def read(source: Source, options: ReadOptions, default: str = ",") -> Content:
         InputError: there is no first record, or a quote is never closed.
     """
     encoding, notes = decoding.encoding_of(source, options)
-    delimiter = options.delimiter
     # What Excel writes before the table, and reads.
     said = _SAID.match(decoding.first_text(source, encoding))
-    if delimiter is None and said is not None:
-        delimiter = said[1]
-    elif delimiter is None:
-        delimiter = detect(source, encoding, default, quotes=options.quotes)
+    delimiter = options.delimiter
+    if delimiter is None:
+        delimiter = said[1] if said is not None else detect(source, encoding, default, quotes=options.quotes)
         if delimiter != default:
-            notes += (f"{source.name} is read with {DELIMITERS[delimiter]} as delimiters.",)
-    elif len(delimiter) != 1 or delimiter in '"\r\n':
-        raise ConfigError(f"A delimiter is one character, not {delimiter!r}.")
+            notes += (f"{source.name} is read with {DELIMITERS.get(delimiter, repr(delimiter))} as delimiters.",)
     lines = decoding.Lines(decoding.open_text(source, encoding, ""), universal=True)
-    reader = _Reader(source.name, encoding, lines, _dialect(delimiter, options.quotes))
+    reader = _Reader(source.name, encoding, lines, _dialect(_checked(delimiter), options.quotes))
     header = reader.next()
-    while header == [] or (said is not None and reader.line == 1):
+    if said is not None:
+        header = reader.next()
+    while header == []:
         header = reader.next()  # An empty line, as between rows.
     if isinstance(header, Bad):
         raise InputError(f"{header.where}: {header.why}.")
@@ -61,6 +59,12 @@ def read(source: Source, options: ReadOptions, default: str = ",") -> Content:
     if columns.count("") > 1:
         columns = with_names(columns, str)
     return Content(kind, columns, _rows(reader, columns), notes)
+
+
+def _checked(delimiter: str) -> str:
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise ConfigError(f"A delimiter is one character, not {delimiter!r}.")
+    return delimiter
 
 
 def _dialect(delimiter: str, quotes: bool) -> dict[str, Any]:

@@ -232,7 +232,8 @@ def open_targets(
     """
     with open_tables(paths, options, bad) as table:
         texts = _text_columns(table, text_columns, usual)
-        table.note_lacking(texts, usual.beside)
+        labels = label_columns(label_column or usual.label_column, table.columns)
+        table.note_lacking(usual.beside, [*texts, *labels])
         _require(table, [*more, *([targets.weight_column] if targets.weight_column is not None else [])])
         items = texts_of(table, texts, usual.beside)
         if label_column is None:

@@ -151,15 +151,20 @@ class Writer:
         make = self.pyarrow
         string, number = make.string(), make.float64()
         values = [answer[name] for answer in self.answers]
+        if self.writer is not None:
+            kind = self.given.field(name).type
+            return self._array(name, [_as_records(value, kind, make) for value in values], kind)
         first = next((value for value in values if value is not None), None)
-        if isinstance(first, str):
-            return self._array(name, values, string)
-        if isinstance(first, int | float):
-            return self._array(name, values, number)
+        item = next((value[0] for value in values if isinstance(value, list) and value), None)
+        for kind, example in ((string, first), (number, first), (make.list_(string), item), (make.list_(number), item)):
+            of = kind.value_type if make.types.is_list(kind) else kind
+            if isinstance(example, str if of == string else int | float):
+                return self._array(name, values, kind)
         contributions = make.list_(make.struct([("token", string), ("contribution", number)]))
         kinds = {
             "score": number,
             "scores": make.list_(number),
+            "predicted_labels": make.list_(string),
             "top_labels": make.list_(make.struct([("label", string), ("score", number)])),
             "explanation": contributions,
             "explanations": make.list_(make.struct([("label", string), ("contributions", contributions)])),

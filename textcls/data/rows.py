@@ -105,7 +105,13 @@ class Content:
 
 def with_names(columns: Sequence[str], place: Callable[[int], object]) -> tuple[str, ...]:
     """Return the names of columns, where one without is called after its place, which `place` tells of its number."""
-    return tuple(name or f"column {place(number)}" for number, name in enumerate(columns, 1))
+    found: list[str] = []
+    for number, name in enumerate(columns, 1):
+        made = f"column {place(number)}"
+        while not name and made in columns:
+            made += "_"
+        found.append(name or made)
+    return tuple(found)
 
 
 def with_keys(rows: Iterator[Row | Bad], *, waits: bool) -> tuple[tuple[str, ...], Iterator[Row | Bad]]:

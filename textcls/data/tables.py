@@ -65,8 +65,12 @@ class Table:
             choose(part.file, part.columns, found, kind, guess=False)
         return found
 
-    def note_lacking(self, texts: Sequence[str], beside: Sequence[Column]) -> None:
-        """Note which columns beside that of the texts a file lacks; of objects each has its own.
+    def note_lacking(self, beside: Sequence[Column], others: Sequence[str]) -> None:
+        """Note which columns beside the text a file lacks; of objects each has its own.
+
+        Args:
+            beside: those that the model reads.
+            others: those of the text and of the label.
 
         Raises:
             InputError: it has one that is called nearly so.
@@ -75,7 +79,7 @@ class Table:
             lacking = [column.name for column in beside if column.name not in part.columns]
             if not lacking:
                 continue
-            if pair := text_columns.misspelt(part.columns, [*texts, *(column.name for column in beside)], lacking):
+            if pair := text_columns.misspelt(part.columns, [*others, *(column.name for column in beside)], lacking):
                 other, meant = pair
                 raise InputError(
                     f"{part.file} has the column {other!r}, and the model reads {meant!r}: rename it, or add an empty "

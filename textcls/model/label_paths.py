@@ -184,7 +184,7 @@ class LabelPaths:
 
     def descent(self, probabilities_RC: Floats) -> Iterator[tuple[list[Path], NDArray[np.intp], Floats]]:
         """Yield of each level its nodes, and of each row the number of the best child of the best node above, and the
-        probability of that, -1 where there is no child.
+        probability of that, both -1 where there is no child.
         """
         at_R = np.zeros(len(probabilities_RC), np.intp)
         for level, (nodes, _, parent_N) in enumerate(self._levels, 1):
@@ -192,5 +192,7 @@ class LabelPaths:
             # A label that ends above stands for itself there, and is no child.
             ended_N = np.array([len(path) < level for path in nodes])
             scores_RN[(parent_N != at_R[:, None]) | ended_N] = -1.0
-            at_R = scores_RN.argmax(1)
-            yield nodes, at_R, scores_RN.max(1)
+            best_R = scores_RN.max(1)
+            # A row that has ended goes on from no node.
+            at_R = np.where(best_R < 0, -1, scores_RN.argmax(1))
+            yield nodes, at_R, best_R

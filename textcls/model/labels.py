@@ -68,6 +68,8 @@ def as_seen(label: str) -> str:
 
 def as_known(label: str, known: Sequence[str]) -> str:
     """Return a label without spaces around it; where known ones look the same, the first of them."""
+    if label in known:
+        return label
     name = unicodedata.normalize("NFC", written(label))
     return name if name in known else next((one for one in known if as_seen(one) == as_seen(name)), name)
 

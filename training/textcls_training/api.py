@@ -98,13 +98,20 @@ def labelled_rows(
     text_columns: tuple[str, ...] | None,
 ) -> LabelledTexts:
     """Return texts, or rows with their text columns and the `wanted` columns beside them, with their labels."""
-    for name in text_columns or ():
-        if all(row.get(name) == label for row, label in zip(texts, labels, strict=False) if isinstance(row, Mapping)):
-            raise InputError(f"Texts: the column {name!r} holds the labels themselves; leave it out of the rows.")
     given = labelled_texts(joined(texts, text_columns, "Texts"), labels, "texts")
     if text_columns is not None:
+        _check_leak(texts, given, text_columns)
         given = replace(given, text_columns=text_columns)
     return with_columns(given, texts, wanted)
+
+
+def _check_leak(rows: Sequence[Any], given: LabelledTexts, columns: Sequence[str]) -> None:
+    """Refuse rows that hold their labels, which a model would read as text."""
+    if len(set(given.labels)) < 2:
+        return
+    for name in columns:
+        if all(row[name] == label for row, label in zip(rows, given.labels, strict=True)):
+            raise InputError(f"Texts: the column {name!r} holds the labels themselves; leave it out of the rows.")
 
 
 def with_columns(

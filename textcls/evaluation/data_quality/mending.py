@@ -161,10 +161,8 @@ def _without_html(text: str) -> str:
             break
         found = MARKUP.sub(_tag, _UNREAD.sub(" ", found))
         # A text may be escaped as a whole, or speak of tags: then it has no pair of them, and they stay as they are.
-        is_escaped = bool({*_OPENED.findall(found)} & {*_CLOSED.findall(found)})
+        is_escaped = bool({*_OPENED.findall(found.lower())} & {*_CLOSED.findall(found.lower())})
         found = _ENTITY.sub(_signs if is_escaped else _signs_beside_tags, found)
-        if not is_escaped:
-            break
     return text if found == text else _SPACES.sub(" ", found).strip()
 
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from textcls.evaluation import intervals
 from textcls.model.artifact import ModelInfo
 from textcls.model.columns import Column
 from textcls.model.explanation import Explanation
@@ -18,8 +19,8 @@ class ColumnShare(NamedTuple):
         missing_before: share of held-out rows without a value.
         missing: share of new rows without one.
         strange: share of new rows with a category that training has not seen, or a number or date outside its range.
-        lost: share of new rows of which the column tells nothing that it told in training: those without a value beyond
-            what was missing before, and strange ones. Dates go on, and are not lost for it.
+        lost: share of new rows of which the column tells nothing that it told in training, at least, beyond chance:
+            those without a value beyond what was missing before, and strange ones. Dates go on, and are not strange.
     """
 
     name: str
@@ -56,8 +57,9 @@ class ColumnCounts:
         found = []
         for column, rows_missing, rows_strange in zip(self._columns, self._missing, self._strange, strict=True):
             before, missing, strange = self._before[column.name], rows_missing / self._rows, rows_strange / self._rows
-            lost = max(0.0, missing - before) + (0.0 if column.kind == "date" else strange)
-            found.append(ColumnShare(column.name, before, missing, strange, min(1.0, lost)))
+            rows_silent = rows_missing + (0 if column.kind == "date" else rows_strange)
+            lost = max(0.0, intervals.share(rows_silent, self._rows).low - before)
+            found.append(ColumnShare(column.name, before, missing, strange, lost))
         return found
 
 

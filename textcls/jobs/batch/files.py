@@ -12,6 +12,7 @@ from textcls.jobs.batch.answer_columns import AnswerColumns
 from textcls.jobs.batch.chunks import ROWS, chunked
 from textcls.jobs.batch.workers import answered
 from textcls.model.classifier import Classifier
+from textcls.model.label_paths import label_columns
 
 
 def predict_files(
@@ -55,7 +56,8 @@ def predict_files(
     written = 0
     with open_tables(inputs, options, bad) as table:
         columns = table.choose(text_columns or classifier.info.text_columns, "text", guess=not text_columns)
-        table.note_lacking(columns, classifier.info.columns)
+        labels = label_columns(classifier.info.label_column, table.columns)
+        table.note_lacking(classifier.info.columns, [*columns, *labels])
         say(table.notes)
         kind = writing.format_of(output, write.format, table.format)
         answer = answer.written_as(kind, classifier)

@@ -25,7 +25,8 @@ export function shown(labels, scores, typed = "", all = false) {
     };
     const score = (label) => scores.get(label) ?? -Infinity;
     const better = (a, b) => (score(a) === score(b) ? 0 : score(b) - score(a));
-    const found = labels.filter((label) => rank(label) < 3).sort((a, b) => rank(a) - rank(b) || better(a, b));
+    const ranks = new Map(labels.map((label) => [label, rank(label)]));
+    const found = labels.filter((label) => ranks.get(label) < 3).sort((a, b) => ranks.get(a) - ranks.get(b) || better(a, b));
     const rows = found.map((label) => ({ label, key: "", fresh: false }));
     const name = typed.trim();
     return labels.includes(name) ? rows : [...rows, { label: name, key: "", fresh: true }];
