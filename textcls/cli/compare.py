@@ -26,7 +26,7 @@ from textcls.evaluation.comparison.sides import Labels, ModelSide, Side, is_seve
 from textcls.evaluation.label_set_evaluation import present
 from textcls.model.classifier import Text
 from textcls.model.label_paths import label_columns
-from textcls.model.text_columns import and_, misspelt
+from textcls.model.text_columns import and_, misspelt_in_file
 
 
 @click.command(epilog="Example: textcls compare old.onnx new.onnx heldout.csv")
@@ -100,8 +100,6 @@ def _check_columns(row: Row, sides: Sequence[Side]) -> None:
         if lacking:
             have = ", ".join(map(repr, row.fields))
             raise InputError(f"{row.file} has no column {and_(lacking)}, which {side.name} reads; it has {have}.")
-        if pair := misspelt(row.fields, [*names, *label_columns(info.label_column, row.fields)], absent):
-            raise InputError(
-                f"{row.file} has the column {pair[0]!r}, and {side.name} reads {pair[1]!r}: rename it, or add an empty "
-                f"column {pair[1]!r} if it is another one."
-            )
+        known = [*names, *label_columns(info.label_column, row.fields)]
+        if wrong := misspelt_in_file(row.file, row.fields, known, absent, side.name):
+            raise InputError(wrong)

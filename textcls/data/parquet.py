@@ -156,10 +156,11 @@ class Writer:
             return self._array(name, [_as_records(value, kind, make) for value in values], kind)
         first = next((value for value in values if value is not None), None)
         item = next((value[0] for value in values if isinstance(value, list) and value), None)
-        for kind, example in ((string, first), (number, first), (make.list_(string), item), (make.list_(number), item)):
-            of = kind.value_type if make.types.is_list(kind) else kind
-            if isinstance(example, str if of == string else int | float):
-                return self._array(name, values, kind)
+        plain = {str: string, int: number, float: number}
+        if type(first) in plain:
+            return self._array(name, values, plain[type(first)])
+        if type(item) in plain:
+            return self._array(name, values, make.list_(plain[type(item)]))
         contributions = make.list_(make.struct([("token", string), ("contribution", number)]))
         kinds = {
             "score": number,

@@ -79,12 +79,9 @@ class Table:
             lacking = [column.name for column in beside if column.name not in part.columns]
             if not lacking:
                 continue
-            if pair := text_columns.misspelt(part.columns, [*others, *(column.name for column in beside)], lacking):
-                other, meant = pair
-                raise InputError(
-                    f"{part.file} has the column {other!r}, and the model reads {meant!r}: rename it, or add an empty "
-                    f"column {meant!r} if it is another one."
-                )
+            known = [*others, *(column.name for column in beside)]
+            if wrong := text_columns.misspelt_in_file(part.file, part.columns, known, lacking):
+                raise InputError(wrong)
             names = text_columns.and_(lacking)
             if self.format in ("jsonl", "json"):
                 said = f"{part.file} begins with rows without {names}, which the model reads beside the text: missing."

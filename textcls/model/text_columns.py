@@ -84,6 +84,19 @@ def misspelt(there: Iterable[str], names: Sequence[str], absent: Sequence[str]) 
     return None
 
 
+def misspelt_in_file(
+    file: str, there: Iterable[str], names: Sequence[str], absent: Sequence[str], who: str = "the model"
+) -> str | None:
+    """Return what is wrong with a file of such columns, of which `who` reads some; None if nothing is."""
+    if (pair := misspelt(there, names, absent)) is None:
+        return None
+    other, meant = pair
+    return (
+        f"{file} has the column {other!r}, and {who} reads {meant!r}: rename it, or add an empty column {meant!r} if "
+        "it is another one."
+    )
+
+
 def and_(names: Sequence[str]) -> str:
     """Return names as a sentence has them: 'subject', 'body' and 'sender'."""
     *others, last = map(repr, names)
