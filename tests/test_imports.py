@@ -261,6 +261,7 @@ LAYERS_OF_TRAINING = (
     ("api",),
     ("cli", "sklearn"),
     ("tuning",),
+    ("learning_curve",),
 )
 LAYERS_BEHIND_THE_WALL = (
     ("__init__", "models"),

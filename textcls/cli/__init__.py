@@ -28,6 +28,7 @@ SECTIONS: Final = {
         "train": "textcls_training.cli.train:train",
         "train-many": "textcls_training.cli.many:train_many",
         "tune": "textcls_training.tuning.cli:tune",
+        "curve": "textcls_training.learning_curve.cli:curve",
         "evaluate": "textcls.cli.evaluate:evaluate",
         "compare": "textcls.cli.compare:compare",
         "report": "textcls.cli.report:report",
