@@ -79,7 +79,7 @@ def test_every_error_can_be_imported_from_the_package() -> None:
 
 def test_a_missing_extra_is_reported_with_the_command_to_type() -> None:
     assert str(MissingExtraError("textcls serve", "fastapi", "serve")) == (
-        "textcls serve needs the package 'fastapi', which is not installed; run: pip install 'textcls[serve]'"
+        "textcls serve needs the package 'fastapi', which is not installed; run: pip install \"textcls[serve]\""
     )
 
 
@@ -111,7 +111,7 @@ def test_a_command_without_its_extra_names_the_package_and_the_command_to_type(
     assert (done.returncode, done.stdout) == (5, "")
     assert done.stderr == (
         f"Error: textcls {name} needs the package {package!r}, which is not installed; "
-        f"run: pip install 'textcls[{extra}]'\n"
+        f'run: pip install "textcls[{extra}]"\n'
     )
     assert list(tmp_path.iterdir()) == []
 
@@ -131,7 +131,7 @@ def test_what_needs_pytorch_says_which_option_asks_for_it(tmp_path: Path, comman
     done = run_without("torch", *command.split(), folder=tmp_path)
     assert (done.returncode, done.stdout) == (5, "")
     assert done.stderr.splitlines()[-1] == (
-        f"Error: {who} needs the package 'torch', which is not installed; run: pip install 'textcls[torch]'"
+        f"Error: {who} needs the package 'torch', which is not installed; run: pip install \"textcls[torch]\""
     )
     assert [path.name for path in tmp_path.iterdir()] == ["new.csv"]
 
@@ -157,7 +157,7 @@ def test_models_of_one_label_are_scored_without_scikit_learn_and_others_name_the
     done = run_without("sklearn", "evaluate", several_labels_path, "data.csv", folder=tmp_path)
     assert (done.returncode, done.stdout) == (5, "")
     assert done.stderr.startswith("Error: ")
-    assert "'sklearn', which is not installed; run: pip install 'textcls[train]'\n" in done.stderr
+    assert "'sklearn', which is not installed; run: pip install \"textcls[train]\"\n" in done.stderr
     assert done.stderr.count("\n") == 1
 
 

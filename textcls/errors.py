@@ -45,7 +45,7 @@ class MissingExtraError(TextclsError):
     def __init__(self, what: str, package: str, extra: str) -> None:
         self.what, self.package, self.extra = what, package, extra
         super().__init__(
-            f"{what} needs the package {package!r}, which is not installed; run: pip install 'textcls[{extra}]'"
+            f'{what} needs the package {package!r}, which is not installed; run: pip install "textcls[{extra}]"'
         )
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, str, str]]:

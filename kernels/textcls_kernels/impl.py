@@ -31,7 +31,7 @@ def resolve_impl(device: torch.device | str, impl: Impl = "auto", names: tuple[s
         return "reference"
     if importlib.util.find_spec("triton") is None:
         raise ModuleNotFoundError(
-            "impl 'triton' needs the package triton, which is not installed; type: pip install 'textcls[kernels]'"
+            "impl 'triton' needs the package triton, which is not installed; type: pip install \"textcls[kernels]\""
             " or pass impl='reference'"
         )
     # Triton's interpreter, a tool of the tests, runs the same kernels on CPU tensors.

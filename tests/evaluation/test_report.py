@@ -339,7 +339,7 @@ def test_a_report_is_logged_to_mlflow_as_a_run(
 ) -> None:
     if find_spec("mlflow") is None:
         said = fail(5, "report", model_path, heldout, "--mlflow")
-        assert "run: pip install 'textcls[mlflow]'" in said
+        assert 'run: pip install "textcls[mlflow]"' in said
         pytest.skip("mlflow is not here (pip install mlflow-skinny)")
     for name, value in {"TRACKING_URI": (tmp_path / "runs").as_uri(), "ALLOW_FILE_STORE": "true"}.items():
         monkeypatch.setenv(f"MLFLOW_{name}", value)

@@ -126,7 +126,7 @@ def test_device_alone_decides_auto(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_missing_triton_is_named_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     for device in ("cpu", "cuda"):
-        with pytest.raises(ModuleNotFoundError, match=re.escape("pip install 'textcls[kernels]'")):
+        with pytest.raises(ModuleNotFoundError, match=re.escape('pip install "textcls[kernels]"')):
             resolve_impl(device, "triton")
     with pytest.raises(ModuleNotFoundError, match="impl='reference'"):
         resolve_impl("cuda")

@@ -76,7 +76,7 @@ def test_without_the_extra_the_command_says_what_to_type() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE
     ).stdout
     assert said.startswith("0 5 Error: textcls serve needs the package 'fastapi'")
-    assert "pip install 'textcls[serve]'" in said
+    assert 'pip install "textcls[serve]"' in said
 
 
 def test_importing_textcls_does_not_import_fastapi() -> None:

@@ -11,7 +11,7 @@ import pytest
 import sklearn.utils.estimator_checks as checks
 from scipy.sparse import csc_matrix, csr_array, csr_matrix
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -267,7 +267,6 @@ def test_rows_and_labels_of_little_weight_are_not_answered() -> None:
     [
         ({"y": MATRIX[:-1]}, r"X has 96 texts and y the shape \(95, 3\)"),
         ({"y": MATRIX * 2}, "An indicator matrix holds 1 where a label applies, and 0 elsewhere."),
-        ({"y": np.hstack([MATRIX, np.zeros((96, 1), int)])}, "No training row has the label '3'"),
         (
             {"y": MATRIX + (np.arange(96) % 3)[:, None]},
             "is not an indicator matrix of 0 and 1; give one label per text",
@@ -318,3 +317,54 @@ def test_rows_that_cannot_be_answered_are_a_value_error() -> None:
     ):
         with pytest.raises(ValueError, match=said):
             model.predict([odd])
+
+
+def test_a_label_that_no_row_of_a_fold_has_is_never_answered_and_that_is_said() -> None:
+    y = np.stack([np.array(LABELS) == name for name in ("billing", "shipping", "refused")], 1).astype(int)
+    with pytest.warns(UserWarning, match="No row has the label '2'"):
+        model = TextClassifier(**SMALL).fit(TEXTS, y)
+    assert model.predict(TEXTS).shape == y.shape
+    assert not model.predict(TEXTS)[:, 2].any()
+    assert not model.predict_proba(TEXTS)[:, 2].any()
+    # One row has the label, and is held out once.
+    y[0, 2] = 1
+    with pytest.warns(UserWarning, match="No row has the label '2'"):
+        assert not np.isnan(cross_val_score(TextClassifier(**SMALL), TEXTS, y, cv=3, scoring="f1_micro")).any()
+
+
+def test_a_weight_of_a_label_that_no_row_has_is_passed_over_and_that_is_said() -> None:
+    with pytest.warns(UserWarning, match="class_weight has 'refused', which no row has"):
+        model = TextClassifier(**SMALL, class_weight={"billing": 2, "refused": 5}).fit(TEXTS, LABELS)
+    assert model.model_bytes_ == TextClassifier(**SMALL, class_weight={"billing": 2}).fit(TEXTS, LABELS).model_bytes_
+
+
+@pytest.mark.parametrize("kind", [bool, int, float])
+def test_weights_of_labels_are_found_by_what_is_equal(kind: type) -> None:
+    y = (np.array(LABELS) == "billing").astype(kind)
+    weighted = TextClassifier(**LONGER, class_weight={0: 1, 1: 50}).fit(TEXTS, y)
+    assert (
+        weighted.predict_proba(["what is it"])[0, 1]
+        > TextClassifier(**LONGER).fit(TEXTS, y).predict_proba(["what is it"])[0, 1]
+    )
+
+
+def test_few_rows_warn_that_probabilities_are_not_calibrated() -> None:
+    with pytest.warns(UserWarning, match="Not calibrated: 30 validation rows, and 50 are needed"):
+        TextClassifier(**SMALL).fit(TEXTS[:30], LABELS[:30])
+
+
+def test_a_column_of_labels_is_read_with_the_warning_of_scikit_learn() -> None:
+    with pytest.warns(DataConversionWarning):
+        model = TextClassifier(**SMALL).fit(TEXTS, np.array(LABELS)[:, None])
+    assert list(model.classes_) == ["account", "billing", "shipping"]
+
+
+def test_columns_of_other_tables_are_texts_and_tables_are_refused() -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table({"text": TEXTS, "label": LABELS})
+    model = TextClassifier(**SMALL).fit(table["text"], table["label"])
+    assert model.model_bytes_ == TextClassifier(**SMALL).fit(TEXTS, LABELS).model_bytes_
+    assert len(model.classifier_.predict(table["text"])) == len(TEXTS)
+    for given in (table, {"text": TEXTS}, set(TEXTS)):
+        with pytest.raises(ValueError, match="pass"):
+            model.predict(given)

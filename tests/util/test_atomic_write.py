@@ -261,3 +261,21 @@ with atomic_write(Path(sys.argv[1]) / sys.argv[2]) as file:
         assert not left.exists()
         writing.communicate(b"")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "whole"]
+
+
+def test_what_could_not_take_its_place_and_lies_beside_it_is_not_kept_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "kept"))
+    path = tmp_path / "model.onnx"
+    replace = Path.replace
+    monkeypatch.setattr(Path, "replace", lambda one, to: _refuse() if Path(to) == path else replace(one, to))
+    with pytest.raises(SurroundingsError, match="the whole file is ") as caught:
+        write_computed(path, b"hours of work")
+    (beside,) = tmp_path.iterdir()
+    assert beside.read_bytes() == b"hours of work"
+    assert str(caught.value).endswith(f"{beside}.")
+
+
+def _refuse() -> None:
+    raise PermissionError(13, "Permission denied")

@@ -108,6 +108,10 @@ def no_space_for(name: str, advice: str = "free some space, or choose another ou
         raise SurroundingsError(f"{name} cannot be written: {os.strerror(error.errno)}; {advice}.") from error
 
 
+class _KeptBesideError(SurroundingsError):
+    """A file could not take its place, and all that was to be written is beside it."""
+
+
 @contextmanager
 def atomic_write(
     path: Path, advice: str = "free some space, or choose another output", kind: str = ""
@@ -150,7 +154,7 @@ def atomic_write(
         # All that was to be written is there, and may have taken hours.
         kept = target.with_name(f"{target.stem}-{token_hex(4)}{target.suffix}")
         beside.replace(kept)
-        raise SurroundingsError(
+        raise _KeptBesideError(
             f"{path} cannot be replaced: {os.strerror(error.errno or 0)}; the whole file is {kept}."
         ) from error
 
@@ -176,6 +180,8 @@ def write_computed(path: Path, content: bytes) -> None:
     try:
         with atomic_write(path) as file:
             file.write(content)
+    except _KeptBesideError:
+        raise
     except (SurroundingsError, OSError) as error:
         kept = _kept(path.name, content)
         if kept is None:

@@ -1,5 +1,6 @@
 """`textcls predict`: tables in, the same rows with answers out."""
 
+import os
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -201,7 +202,7 @@ def _is_folder(output: str, engine_name: EngineName) -> bool:
     Raises:
         ConfigError: a cluster is to write one file.
     """
-    if output.endswith("/") or (not storage.is_url(output) and Path(output).is_dir()):
+    if output.endswith(("/", os.sep)) or (not storage.is_url(output) and Path(output).is_dir()):
         return True
     if storage.is_url(output) and formats.by_name(Path(output)) is None:
         return True

@@ -1,6 +1,6 @@
 """How the commands read their files, and what they say of it."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,7 +25,7 @@ from textcls.data import (
     texts_of,
 )
 from textcls.data.known_labels import label_sets_if_known
-from textcls.data.labelled import Usual
+from textcls.data.labelled import LabelNames, Usual
 from textcls.data.memory import Readable
 from textcls.data.tables import Table, TextRow
 from textcls.display.terminal.console import stderr_console
@@ -220,8 +220,13 @@ class Reading:
                 levels = label_columns(training.label_column, table.columns)
                 # Of a path without its end nobody knows the label.
                 whole = len(levels) == 1 or {*levels} <= {*table.columns}
-                paths = Usual.of(training).paths
-                labels = ((text, _label(row, training.label_column, paths) if whole else None) for text, row in texts)
+                names = LabelNames.of_model(training)
+
+                def label(row: Row) -> str | None:
+                    found = label_of(row, training.label_column) if whole else None
+                    return names.name(found, self.bad) if isinstance(found, str) else None
+
+                labels = ((text, label(row)) for text, row in texts)
                 with self._counted(self._at_least_one(labels, [path])) as found:
                     yield found
 
@@ -253,8 +258,3 @@ def _label_set(found: LabelledRow[Target], advice: str) -> LabelledRow[LabelSet]
     if isinstance(labels, str):
         raise InputError(f"{row.where} has one label, but the model assigns several; {advice}.")
     return LabelledRow(text, labels, row, weight)
-
-
-def _label(row: Row, column: str, paths: Mapping[str, str]) -> str | None:
-    found = label_of(row, column)
-    return paths.get(found, found) if isinstance(found, str) else None

@@ -51,6 +51,8 @@ def choose(
     missing = next((name for name in names if name not in columns), None)
     if missing is None:
         return tuple(wanted), ()
+    if kind == "text" and not guess and None not in (folded := [_of_lines(name, columns) for name in wanted]):
+        return tuple(name for name in folded if name is not None), ()
     # A model that was trained on two columns would take one of them for the whole text.
     # And one level of a tree would be taken for the path.
     known = well_known(columns, kind) if guess else []
@@ -79,6 +81,12 @@ def choose(
             "if it has no names, add --no-header."
         )
     raise InputError(f"{have} Choose with --{kind}-column. {advice}".rstrip())
+
+
+def _of_lines(name: str, columns: Sequence[str]) -> str | None:
+    """Return the column of that name, whose words may stand on several lines; None if there is not one."""
+    plain = " ".join(name.replace("\\n", " ").split())
+    return name if name in columns else next((one for one in columns if " ".join(one.split()) == plain), None)
 
 
 def _short(name: str) -> str:

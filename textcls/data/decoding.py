@@ -28,6 +28,9 @@ _ESCAPED: Final = re.compile("[\udc80-\udcff]")
 _WORD: Final = re.compile(r"[\w\udc80-\udcff'-]*[\udc80-\udcff][\w\udc80-\udcff'-]*")
 _LIKELY: Final = "cp1252"
 _PASSED_OVER: Final = 1 << 16
+# From so many lines on, and from such a share of the first lines on, it is the encoding of the file that is another.
+_LEAST_BAD: Final = 3
+_MOST_BAD: Final = 0.05
 
 
 def encoding_of(source: Source, options: ReadOptions) -> tuple[str, tuple[str, ...]]:
@@ -48,8 +51,25 @@ def encoding_of(source: Source, options: ReadOptions) -> tuple[str, tuple[str, .
             "which needs --encoding utf-16-le or utf-16-be."
         )
     if found is None:
+        _refuse_another_encoding(source)
         return _DEFAULT, ()
     return found, (f"{source.name} is read as {found.upper()}, according to its byte order mark.",)
+
+
+def _refuse_another_encoding(source: Source) -> None:
+    """Refuse a file that is in another encoding throughout, whose rows are not to be skipped one by one.
+
+    Raises:
+        InputError: it is.
+    """
+    *lines, _ = source.peek().splitlines() or [b""]
+    decoded = [line.decode(_DEFAULT, "surrogateescape") for line in lines]
+    bad = [(number, why) for number, line in enumerate(decoded, 1) if (why := undecodable(line, _DEFAULT))]
+    if len(bad) >= _LEAST_BAD and len(bad) >= _MOST_BAD * len(lines):
+        number, why = bad[0]
+        raise InputError(
+            f"{source.name} is not UTF-8, in {len(bad):,} of its first {len(lines):,} lines; line {number}: {why}."
+        )
 
 
 def text_encoding(name: str) -> str:

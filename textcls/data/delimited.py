@@ -132,7 +132,7 @@ def _rows(reader: _Reader, columns: tuple[str, ...], first: str = "header") -> I
     while (fields := reader.next()) is not None:
         if isinstance(fields, Bad):
             yield fields
-        elif not fields or (len(fields) == 1 < len(columns) and not fields[0].strip()):
+        elif not fields or (len(columns) > 1 and not any(field.strip() for field in fields)):
             continue
         elif len(fields) != len(columns):
             yield reader.bad(

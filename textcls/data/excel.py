@@ -4,7 +4,7 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
-from itertools import chain, zip_longest
+from itertools import chain, islice, takewhile, zip_longest
 from typing import IO, Any, Final
 
 from textcls._util import optional_dependencies
@@ -24,6 +24,11 @@ MOST_BYTES: Final = 1_000_000_000
 # Rows that tell how wide a column is, and how wide it becomes at most, in characters.
 _MEASURED: Final = 100
 _MOST_WIDTH: Final = 60
+# So many rows may stand above the names of the columns; of each so many characters are shown.
+_MOST_TITLES: Final = 10
+_SHOWN: Final = 40
+# A row of a sheet by its number: the texts of its cells, or why it cannot be read.
+_Numbered = tuple[int, list[str] | Bad]
 # How sheets write signs that XML cannot hold, behind the first "_"; half characters stay as they are.
 _ESCAPED: Final = "x[0-9A-Fa-f]{4}_"
 _READ: Final = re.compile("_x((?![dD][89a-fA-F])[0-9A-Fa-f]{4})_")
@@ -71,7 +76,7 @@ class Cell(str):
 
 
 def read(source: Source, options: ReadOptions) -> Content:
-    """Read a sheet, whose first row that is not empty names the columns.
+    """Read a sheet, whose first row that is not empty names the columns; titles of one cell each may stand above it.
 
     Raises:
         InputError: it is no workbook or a damaged one, it has no such sheet, or the sheet is empty.
@@ -89,6 +94,11 @@ def read(source: Source, options: ReadOptions) -> Content:
     source.stack.callback(book.close)
     sheet, notes = _sheet(source.name, book, options.sheet)
     rows = _values(source.name, sheet, _formulas(source, file, sheet.title))
+    if options.header:
+        titles, rows = _titles(rows)
+        if titles:
+            shown = ", ".join(repr(title[:_SHOWN]) for title in titles)
+            notes = (*notes, f"{source.name}: what stands above the names of the columns is passed over: {shown}.")
     number, header = next(rows, (0, ()))
     if isinstance(header, Bad):
         raise InputError(f"{header.where}: {header.why}.")
@@ -101,6 +111,15 @@ def read(source: Source, options: ReadOptions) -> Content:
         return Content("xlsx", columns, _rows(source.name, columns, chain([(number, header)], rows)), notes)
     columns = with_names([name.strip() for name in header], openpyxl.utils.get_column_letter)
     return Content("xlsx", columns, _rows(source.name, columns, rows), notes)
+
+
+def _titles(rows: Iterator[_Numbered]) -> tuple[list[str], Iterator[_Numbered]]:
+    """Return what stands alone in a row each, above the first row of several cells, and the rows from that one on."""
+    first = list(islice(rows, _MOST_TITLES + 1))
+    alone = list(takewhile(lambda row: isinstance(row[1], list) and sum(map(bool, row[1])) == 1, first))
+    if len(alone) == len(first):
+        return [], chain(first, rows)
+    return [str(cells[-1]) for _, cells in alone], chain(first[len(alone) :], rows)
 
 
 def _damaged(name: str) -> InputError:
@@ -156,7 +175,7 @@ def _holds(archive: zipfile.ZipFile, member: str, marks: Sequence[bytes]) -> boo
     return False
 
 
-def _values(name: str, sheet: Any, formulas: Any) -> Iterator[tuple[int, list[str] | Bad]]:
+def _values(name: str, sheet: Any, formulas: Any) -> Iterator[_Numbered]:
     """Yield number and texts of each row that is not empty, up to its last cell that is not.
 
     In place of a row that holds a formula without a result, why it cannot be read: programs other than spreadsheets
@@ -185,7 +204,7 @@ def _values(name: str, sheet: Any, formulas: Any) -> Iterator[tuple[int, list[st
         raise _damaged(name) from error
 
 
-def _rows(name: str, columns: Sequence[str], rows: Iterable[tuple[int, list[str] | Bad]]) -> Iterator[Row | Bad]:
+def _rows(name: str, columns: Sequence[str], rows: Iterable[_Numbered]) -> Iterator[Row | Bad]:
     for number, cells in rows:
         if isinstance(cells, Bad):
             yield cells

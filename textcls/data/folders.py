@@ -19,11 +19,13 @@ _MOST_BYTES: Final = 4 * LONGEST
 def files_of(folder: Path) -> list[Path]:
     """Return the files in `folder` whose names say a format, in the order of their names; none in class folders.
 
+    Hidden files are left out, and those that Excel writes while a book is open.
+
     Raises:
         InputError: there is neither a file that is read nor a class folder in it, or there are both.
     """
     entries = sorted(
-        path for path in folder.iterdir() if not path.name.startswith((".", "_")) and path.name not in _BESIDE
+        path for path in folder.iterdir() if not path.name.startswith((".", "_", "~$")) and path.name not in _BESIDE
     )
     files = [path for path in entries if path.is_file() and (formats.by_name(path) or path.suffix.lower() == ".txt")]
     classes = [path for path in entries if path.is_dir()]

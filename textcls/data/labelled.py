@@ -1,6 +1,7 @@
 """Texts with their labels: what training, evaluation and the check of data read."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -36,7 +37,7 @@ from textcls.model.artifact import ModelInfo
 from textcls.model.columns import Column
 from textcls.model.label_paths import LabelPaths, label_columns
 from textcls.model.label_sets import LabelSet
-from textcls.model.labels import unpaired_surrogate
+from textcls.model.labels import spelling, unpaired_surrogate
 
 T_co = TypeVar("T_co", bound=Target, covariant=True)
 # How many rows are looked at to see whether they hold one label or several, and how many characters of texts.
@@ -133,30 +134,66 @@ class LabelledTable(Generic[T_co]):
 class Usual(NamedTuple):
     """The columns that are looked for first: of the text, of the label, and those beside the text that a model reads.
 
-    Of the last a file may lack any; they go to the text of a row (`textcls.model.columns.pack`). Where the labels of a
-    model are paths of a tree, `paths` has that of each name by which a row may give a node.
+    Of the last a file may lack any; they go to the text of a row (`textcls.model.columns.pack`). `names` says by what
+    other names rows may call the labels of a model.
     """
 
     text_columns: Sequence[str] = DEFAULT_TEXT_COLUMNS
     label_column: str = DEFAULT_LABEL_COLUMN
     beside: Sequence[Column] = ()
-    paths: Mapping[str, str] = MappingProxyType({})
+    names: "LabelNames | None" = None
 
     @classmethod
     def of(cls, training: ModelInfo | None) -> "Usual":
         """Return those of the training of a model; the well-known ones without any."""
         if training is None:
             return cls()
-        found = cls.of_labels(training.text_columns, training.label_column, training.labels, several=training.several)
-        return found._replace(beside=training.columns)
+        return cls(training.text_columns, training.label_column, training.columns, LabelNames.of_model(training))
+
+
+class LabelNames(NamedTuple):
+    """Other names of the labels of a model.
+
+    Attributes:
+        paths: where these are paths of a tree: that of each name by which a row may give a node.
+        known: the labels themselves.
+        spelt: of each spelling that one label alone has, that label.
+    """
+
+    paths: Mapping[str, str]
+    known: Set[str] = frozenset()
+    spelt: Mapping[str, str] = MappingProxyType({})
 
     @classmethod
-    def of_labels(
-        cls, text_columns: Sequence[str], label_column: str, labels: Sequence[str], *, several: bool
-    ) -> "Usual":
-        """Return columns, with the paths of the nodes of a tree where that is what the labels are."""
-        tree = None if several else LabelPaths.of(labels, label_column)
-        return cls(text_columns, label_column, paths={} if tree is None else tree.by_name())
+    def of_paths(cls, labels: Sequence[str], column: str) -> "LabelNames":
+        """Return the names of the nodes of a tree, where that is what the labels in a column are."""
+        tree = LabelPaths.of(labels, column)
+        return cls({} if tree is None else tree.by_name())
+
+    @classmethod
+    def of_model(cls, training: ModelInfo) -> "LabelNames":
+        """Return the names of the labels of a model, which a row may spell with other case and spaces, too."""
+        labels = training.labels
+        paths = {} if training.several else cls.of_paths(labels, training.label_column).paths
+        count = Counter(map(spelling, labels))
+        return cls(paths, frozenset(labels), {name: label for label in labels if count[name := spelling(label)] == 1})
+
+    def of_row(self, row: LabelledRow[Target], bad: BadRows) -> LabelledRow[Target]:
+        """Return a row with the names that its labels have in the model."""
+        if isinstance(row.label, str):
+            return row._replace(label=self.name(row.label, bad))
+        return row._replace(label={self.name(label, bad): share for label, share in row.label.items()})
+
+    def name(self, label: str, bad: BadRows) -> str:
+        """Return the name of a label in the model; `bad` takes note of another spelling."""
+        if label in self.known:
+            return label
+        if label in self.paths:
+            return self.paths[label]
+        if (found := self.spelt.get(spelling(label))) is None:
+            return label
+        bad.respelt[label] = found
+        return found
 
 
 USUAL: Final = Usual()
@@ -211,8 +248,8 @@ def open_targets(
     """Open the labelled files at `paths`, whose rows have the targets that `targets` says.
 
     Either all rows have one label, or all have a label set. How labels are usually written, as in the training of a
-    model, counts where `targets` say nothing and the file fits. By `usual.paths` a label that is the name of a node is
-    read as its path.
+    model, counts where `targets` say nothing and the file fits. Labels that `usual.names` knows are read by the names
+    that they have in the model.
 
     Args:
         paths: the files; all must have the columns.
@@ -253,8 +290,8 @@ def open_targets(
         if label == targets.weight_column:
             raise InputError(f"The column {label!r} cannot be both label and weight of {table.parts[0].file}.")
         rows = _found_out(table, items, label, targets, usual_targets.label_separator)
-        if usual.paths:
-            rows = (_in_tree(row, usual.paths) for row in rows)
+        if usual.names is not None:
+            rows = (usual.names.of_row(row, table.bad) for row in rows)
         yield LabelledTable(texts, label, rows, table.notes)
 
 
@@ -299,10 +336,6 @@ def _found_out(
     else:
         read = partial(label_of if targets.several is False else one_as_before, column=column)
     yield from _rows(table, chain(head, items), read, targets.weight_column)
-
-
-def _in_tree(row: LabelledRow[Target], paths: Mapping[str, str]) -> LabelledRow[Target]:
-    return row._replace(label=paths.get(row.label, row.label)) if isinstance(row.label, str) else row
 
 
 def _are_answers(table: Table, column: str, rows: Sequence[Row]) -> bool:

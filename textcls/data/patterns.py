@@ -23,7 +23,9 @@ def matching(path: Path) -> list[Path]:
     """
     if not is_pattern(path):
         return [path]
-    found = sorted(map(Path, glob.glob(str(path), recursive=True)))  # noqa: PTH207 - of any path, absolute or not
+    there = map(Path, glob.glob(str(path), recursive=True))  # noqa: PTH207 - of any path, absolute or not
+    # Not those that Excel writes while a book is open.
+    found = sorted(one for one in there if not one.name.startswith("~$"))
     if not found:
         raise InputError(f"No file matches {path}; check the folder and the pattern.")
     return found

@@ -15,7 +15,7 @@ from textcls.data.tables import open_table
 from textcls.data.targets import required_label
 from textcls.errors import ConfigError, InputError
 from textcls.model.label_sets import LabelSet
-from textcls.model.labels import as_seen
+from textcls.model.labels import spelling
 
 Rows = TypeVar("Rows", bound=Labelled | LabelledSets)
 # The columns of a file that maps labels.
@@ -27,19 +27,15 @@ def spelt_alike(labels: Iterable[str]) -> dict[str, str]:
     """Return of labels that differ by case and spaces from a more frequent one, or an earlier one, the name of that."""
     counts = Counter(labels)
     best = _most_frequent(counts)
-    return {name: best[_plain(name)] for name in counts if name != best[_plain(name)]}
+    return {name: best[spelling(name)] for name in counts if name != best[spelling(name)]}
 
 
 def _most_frequent(counts: Counter[str]) -> dict[str, str]:
     """Return how labels are written most often, by what they share."""
     alike: defaultdict[str, list[str]] = defaultdict(list)
     for name in counts:
-        alike[_plain(name)].append(name)
+        alike[spelling(name)].append(name)
     return {plain: max(names, key=counts.__getitem__) for plain, names in alike.items()}
-
-
-def _plain(name: str) -> str:
-    return " ".join(as_seen(name).lower().split())
 
 
 def read_map(path: Readable, separator: str | None = None) -> dict[str, str]:
@@ -82,7 +78,7 @@ class Renaming:
 
     def __init__(self, names: Mapping[str, str], *, merge: bool, tree: LabelTree | None = None) -> None:
         self._names, self._merge, self._tree = names, merge, tree
-        self._of_spelling = {_plain(old): new for old, new in names.items()} if merge else {}
+        self._of_spelling = {spelling(old): new for old, new in names.items()} if merge else {}
         self._spelt: dict[str, str] = {}
 
     def learn(self, rows: Rows) -> list[str]:
@@ -101,7 +97,7 @@ class Renaming:
             )
         targets: Any = rows.labels
         labels: list[str] = [name for of in targets for name in ([of] if isinstance(of, str) else of)]
-        spelt = _plain if self._merge else str
+        spelt = spelling if self._merge else str
         there = {spelt(name) for name in labels}
         idle = (name for name in self._names if spelt(name) not in there)
         said = [f"No row has the label {name!r}, which is to be renamed." for name in idle]
@@ -118,11 +114,11 @@ class Renaming:
         return replace(rows, labels=renamed)
 
     def _mapped(self, label: str) -> str:
-        return self._names.get(label) or self._of_spelling.get(_plain(label), label)
+        return self._names.get(label) or self._of_spelling.get(spelling(label), label)
 
     def _spelling(self, label: str) -> str:
         name = self._mapped(label)
-        return self._spelt.get(_plain(name), name)
+        return self._spelt.get(spelling(name), name)
 
     def _name(self, label: str) -> str:
         name = self._spelling(label)

@@ -146,6 +146,7 @@ class BadRows:
         strange: of columns that hold what is not understood, how often, and the first such value; their rows can be
             used.
         empty: how many rows have a text without a sign; these can be used, too.
+        respelt: labels that were read as another one, which a model knows.
     """
 
     skip: bool = False
@@ -154,6 +155,7 @@ class BadRows:
     shown: list[Bad] = field(default_factory=list)
     strange: dict[str, tuple[int, str]] = field(default_factory=dict)
     empty: int = 0
+    respelt: dict[str, str] = field(default_factory=dict)
 
     def add_strange(self, column: str, value: object) -> None:
         """Take note of a value that is no number or date where there should be one."""
@@ -181,8 +183,14 @@ class BadRows:
         return f"Skipped {self.count:,} row{'s' * (self.count > 1)} that cannot be used: {self.reasons()}."
 
     def odd_rows(self) -> list[str]:
-        """Return a sentence on texts that are empty, and on each column that holds values which are not understood."""
+        """Return a sentence on texts that are empty, on labels that are spelt otherwise, and on each column that holds
+        values which are not understood.
+        """
         empty = [f"{self.empty:,} {'text is' if self.empty == 1 else 'texts are'} empty."] if self.empty else []
+        if self.respelt:
+            pairs = [f"{old!r} as {new!r}" for old, new in self.respelt.items()]
+            more = f" and {len(pairs) - SHOWN:,} more" if len(pairs) > SHOWN else ""
+            empty.append(f"Labels are read as the model spells them: {', '.join(pairs[:SHOWN])}{more}.")
         return [*empty, *(not_read(name, rows, value) for name, (rows, value) in self.strange.items())]
 
     def reasons(self) -> str:

@@ -1,6 +1,10 @@
 """How texts, names and numbers are shown wherever: visible, on one line, never blank."""
 
+import os
+import shlex
+import subprocess
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final
 from unicodedata import category
 
@@ -50,6 +54,11 @@ def listed(words: Sequence[str]) -> str:
     """Return the words as a sentence lists them: a, b and c."""
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def in_a_shell(path: Path) -> str:
+    """Return a path as it is typed: as a shell of POSIX has it, or one of Windows, which knows double quotes alone."""
+    return subprocess.list2cmdline([str(path)]) if os.name == "nt" else shlex.quote(str(path))
 
 
 def plural(number: int, one: str) -> str:

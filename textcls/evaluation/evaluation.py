@@ -145,7 +145,8 @@ def with_one_label(rows: Iterable[tuple[Text_T, Any]]) -> Iterator[tuple[Text_T,
                 f"Row {i} has labels in a {type(label).__name__}, and this model gives one label per text."
             )
         if not isinstance(label, str):
-            raise InputError(f"Row {i} has a label that is not a string but {type(label).__name__}.")
+            kind = type(label).__name__
+            raise InputError(f"Row {i} has a label that is not a string but {kind}; give str(label).")
         yield text, label
 
 

@@ -17,7 +17,7 @@ from textcls.model.label_paths import LabelPaths
 from textcls.model.prediction import Prediction, checked_threshold, explanation_of
 from textcls.model.prototypes import SupportAttention
 from textcls.model.self_test import self_test
-from textcls.model.sequences import pairs, require_sequence
+from textcls.model.sequences import as_list, pairs, require_sequence
 from textcls.model.sub_token_attribution import SubTokenAttribution
 from textcls.model.text_columns import text_of_row
 
@@ -146,7 +146,7 @@ class Classifier:
             return next(self._predict_batch([self._text(texts, "The row")], explain, threshold))
         require_sequence(texts, "texts")
         try:
-            given = list(texts)
+            given = as_list(texts)
         except TypeError as error:
             raise InputError(f"A text or a sequence of texts is needed, not {type(texts).__name__}.") from error
         read = [text if isinstance(text, str) else self._text(text, f"Text {i}") for i, text in enumerate(given)]

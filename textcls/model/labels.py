@@ -66,6 +66,11 @@ def as_seen(label: str) -> str:
     return unicodedata.normalize("NFC", "".join(sign for sign in label if unicodedata.category(sign) != "Cf"))
 
 
+def spelling(label: str) -> str:
+    """Return what labels have in common that differ by case and spaces alone."""
+    return " ".join(as_seen(label).lower().split())
+
+
 def as_known(label: str, known: Sequence[str]) -> str:
     """Return a label without spaces around it; where known ones look the same, the first of them."""
     if label in known:

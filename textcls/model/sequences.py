@@ -36,6 +36,11 @@ def require_sequence(given: object, what: str) -> None:
         raise InputError(f"The {what} are {kind}: decode them to strings, as in given.decode('utf-8').")
 
 
+def as_list(given: Iterable[T]) -> list[T]:
+    """Return what a caller hands over as a list of Python's own objects, which PyArrow's columns do not hold."""
+    return list(given.to_pylist() if hasattr(given, "to_pylist") else given)
+
+
 def require_texts(given: object, what: str = "texts") -> None:
     """Refuse what `require_sequence` does, and one text.
 
@@ -77,7 +82,8 @@ def pairs_with_labels_if_known(
         odd = next((name for name in names if name is not None and not isinstance(name, str)), None)
         if odd is not None:
             raise InputError(
-                f"Row {i} has a label that is not a string but {type(odd).__name__}; None says that it is not known."
+                f"Row {i} has a label that is not a string but {type(odd).__name__}: give str(label), or None where it "
+                "is not known."
             )
         yield text, label
 

@@ -161,7 +161,7 @@ class Settings(Limits):
     )
     log_texts: bool = option(Flag(), False, "Log the texts as well: personal data, for debugging only.")
     tracing: bool = option(
-        Flag(), False, "Send OpenTelemetry spans, configured by OTEL_* variables (pip install 'textcls[otel]')."
+        Flag(), False, 'Send OpenTelemetry spans, configured by OTEL_* variables (pip install "textcls[otel]").'
     )
     runtime_dir: Path | None = option(
         FileName(), None, "Writable folder for files that workers share; by default /dev/shm, or the temporary folder."

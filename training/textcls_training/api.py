@@ -1,5 +1,6 @@
 """Training from Python: lists of texts and labels in, a classifier out. `textcls.train` leads here."""
 
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -7,12 +8,13 @@ from typing import Any
 
 from textcls.data.column_kinds import cells_of_rows, columns_of, wanted_kinds
 from textcls.display.terminal.console import notebook_console
+from textcls.display.text import plural
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation.data_quality.label_audit import LabelAudit
 from textcls.model.classifier import Classifier, Text
 from textcls.model.columns import Column, Kind
 from textcls.model.label_sets import LabelSet, of_python, weight
-from textcls.model.sequences import require_texts
+from textcls.model.sequences import as_list, require_texts
 from textcls.model.text_columns import and_, text_of_row
 from textcls_training.audit.run import audit
 from textcls_training.config.settings import from_options
@@ -20,8 +22,10 @@ from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.probabilities import of_mappings
 from textcls_training.data.rationales import Spans, parse
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
+from textcls_training.fit.calibration import MIN_ROWS
 from textcls_training.fit.progress import progress_on
 from textcls_training.pipeline import training as pipeline
+from textcls_training.pipeline.training_report import TrainReport
 
 # Of a text: its label, or all its labels, or the probability of each.
 Label = str | Collection[str] | Mapping[str, float]
@@ -44,7 +48,7 @@ def train(
 ) -> Classifier:
     """Train on `texts` and their `labels`: what `textcls.train` says, whose errors it raises."""
     config = from_options(options)
-    texts = texts if isinstance(texts, str) else list(texts)  # They are read twice.
+    texts = texts if isinstance(texts, str) else as_list(texts)  # They are read twice.
     wanted = wanted_kinds(columns)
     read = text_columns_of(texts, list(wanted))
     given = labelled_rows(texts, labels, wanted, read)
@@ -67,7 +71,7 @@ def train(
         raise ConfigError("probabilities needs the texts they belong to; pass those as unlabelled.")
     kept, earlier = (None if path is None else Path(path) for path in (state, from_state))
     with progress_on(notebook_console()) as callback:
-        pipeline.train(
+        report = pipeline.train(
             given,
             Path(output),
             config,
@@ -77,14 +81,22 @@ def train(
             state=kept,
             from_state=earlier,
         )
+    warn_if_not_calibrated(report)
     return Classifier.load(output)
+
+
+def warn_if_not_calibrated(report: TrainReport) -> None:
+    """Say that probabilities are not to be trusted, where too few rows were held out to fit them."""
+    if not report.calibrated:
+        rows = plural(report.held_out_rows, "validation row")
+        warnings.warn(f"Not calibrated: {rows}, and {MIN_ROWS} are needed.", stacklevel=4)
 
 
 def audit_labels(
     texts: Sequence[Text], labels: Sequence[Label], *, columns: Sequence[str] = (), **options: Any
 ) -> LabelAudit:
     """Return the texts whose label is probably wrong: what `textcls.audit_labels` says, whose errors it raises."""
-    texts = texts if isinstance(texts, str) else list(texts)
+    texts = texts if isinstance(texts, str) else as_list(texts)
     wanted = wanted_kinds(columns)
     given = labelled_rows(texts, labels, wanted, text_columns_of(texts, list(wanted)))
     with progress_on(notebook_console()) as callback:
@@ -215,7 +227,7 @@ def labelled_texts(
     """
     if isinstance(texts, str) or isinstance(labels, str):
         raise InputError(f"The {what} and their labels are two sequences of strings, not one string.")
-    texts, labels = list(texts), list(labels)
+    texts, labels = as_list(texts), as_list(labels)
     if len(texts) != len(labels):
         raise InputError(f"There are {len(texts)} {what} and {len(labels)} labels; give one label per text.")
     _check_strings(texts, what, "")

@@ -11,6 +11,7 @@ What is fitted is the bytes of one ONNX file: that is what is pickled and what `
 
 import inspect
 import tempfile
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,13 +23,21 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from textcls._util.atomic_write import atomic_write
 from textcls.data.column_kinds import wanted_kinds
 from textcls.errors import ConfigError, InputError
 from textcls.model.classifier import Classifier
-from textcls_training.api import checked_weights, joined, text_columns_of, unlabelled_texts, with_columns
+from textcls.model.sequences import as_list, require_sequence
+from textcls_training.api import (
+    checked_weights,
+    joined,
+    text_columns_of,
+    unlabelled_texts,
+    warn_if_not_calibrated,
+    with_columns,
+)
 from textcls_training.config.settings import OPTIONS, TrainConfig, from_options
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.unlabelled import UnlabelledTexts
@@ -42,8 +51,9 @@ _TABLES: Final = ("to_dicts", "to_pylist")
 _NOT_OF_AN_ESTIMATOR: Final = ("rationale_weight", "rehearsal_rows", "seed")
 # The options of an estimator, and their defaults: those of training, but those on rationales and on states, which `fit`
 # does not take; the columns beside the text; the seed and no class weight under scikit-learn's names.
+_OPTIONS: Final = {name: option for name, option in OPTIONS.items() if name not in _NOT_OF_AN_ESTIMATOR}
 PARAMETERS: Final[Mapping[str, Any]] = {
-    **{name: option.default for name, option in OPTIONS.items() if name not in _NOT_OF_AN_ESTIMATOR},
+    **{name: option.default for name, option in _OPTIONS.items()},
     "columns": None,
     "class_weight": None,
     "random_state": OPTIONS["seed"].default,
@@ -56,14 +66,19 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     With `columns`, such as `["product", "price:number"]`, X is a DataFrame, or a list of mappings: these columns are
     read beside the text, which is all others joined.
 
-    Args are the options of `textcls train`, with the same values, but those on rationales and on states; the seed is
-    called `random_state`, and may be a generator. None is the default. A mistake in X, y or an option is a ValueError.
+    A mistake in X, y or an option is a ValueError. A label that no row has is never answered, and a weight for one is
+    passed over, each with a warning, so that folds may lack a rare one.
 
     Attributes:
         classes_: the labels, sorted; of an indicator matrix its columns, by number or, in a table, by name.
         multilabel_: whether a text may have several labels.
         model_bytes_: the ONNX file.
+
+    Args are the options of `textcls train`, with the same values, but those on rationales and on states. None is the
+    default. The seed is called `random_state`, and may be a `numpy.random.RandomState`.
     """
+
+    __doc__ += "\n" + "\n".join(f"        {name}: {option.help}" for name, option in _OPTIONS.items())
 
     def __init__(self, **parameters: Any) -> None:
         strange = sorted(set(parameters) - set(PARAMETERS))
@@ -95,7 +110,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows = self._read(X)
         targets = _targets(y, len(rows))
         try:
-            config = self._config()
+            config = self._config(targets)
             wanted = wanted_kinds(self.columns or ())
             read = text_columns_of(rows, list(wanted))
             texts = joined(rows, read, "X")
@@ -123,7 +138,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not self._is_multilabel():
             return self.classes_[self.predict_proba(X).argmax(1)]
         probabilities = self._probabilities(X)
-        thresholds = np.array(self.classifier_.info.thresholds, np.float32)[self._columns()]
+        thresholds = np.append(np.array(self.classifier_.info.thresholds, np.float32), np.float32(np.inf))[
+            self._columns()
+        ]
         assigned = (probabilities >= thresholds).astype(np.int64)
         return assigned if self._sparse is None else self._sparse(assigned)
 
@@ -148,13 +165,14 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         except InputError as error:
             raise ValueError(str(error)) from error
         found = np.array([answer.probabilities for answer in answers], np.float32)
-        columns = self._columns()
-        return found.reshape(-1, len(columns))[:, columns]
+        # The last one is for labels that no row had.
+        padded = np.pad(found.reshape(-1, len(self.classifier_.labels)), ((0, 0), (0, 1)))
+        return np.asarray(padded[:, self._columns()])
 
     def _columns(self) -> list[int]:
-        """Return the number that each of `classes_` has in the model."""
+        """Return the number that each of `classes_` has in the model; -1 if no row had it."""
         number = {name: i for i, name in enumerate(self.classifier_.labels)}
-        return [number[str(label)] for label in self.classes_]
+        return [number.get(str(label), -1) for label in self.classes_]
 
     @property
     def classifier_(self) -> Classifier:
@@ -174,8 +192,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with atomic_write(Path(path)) as file:
             file.write(self.model_bytes_)
 
-    def _config(self) -> TrainConfig:
-        """Return what the parameters mean.
+    def _config(self, targets: "_Targets") -> TrainConfig:
+        """Return what the parameters mean for a model of these labels.
 
         Raises:
             ConfigError: one has no such value.
@@ -183,8 +201,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         options = self.get_params()
         del options["columns"]
         if isinstance(options["class_weight"], Mapping):
-            # As the labels of y are called in a model.
-            options["class_weight"] = {str(label): weight for label, weight in options["class_weight"].items()}
+            options["class_weight"] = targets.weights(options["class_weight"])
         state = options.pop("random_state")
         if state is None or isinstance(state, np.random.RandomState):
             seed = int(check_random_state(state).randint(_DRAWN))
@@ -208,7 +225,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 def _trained_bytes(given: LabelledTexts, config: TrainConfig, unlabelled: UnlabelledTexts | None) -> bytes:
     with tempfile.TemporaryDirectory(prefix="textcls-") as folder:
         path = Path(folder) / "model.onnx"
-        pipeline.train(given, path, config, unlabelled=unlabelled)
+        warn_if_not_calibrated(pipeline.train(given, path, config, unlabelled=unlabelled))
         return path.read_bytes()
 
 
@@ -233,9 +250,22 @@ class _Targets(NamedTuple):
         """Return the texts with their labels."""
         if self.matrix is not None:
             sets = [{self.names[i]: 1.0 for i in np.flatnonzero(row).tolist()} for row in self.matrix]
-            return LabelledTexts(texts=texts, label_sets=sets, names=self.names)
+            for name in (missing := set(self.names) - set().union(*sets)):
+                warnings.warn(f"No row has the label {name!r}, which is never answered.", stacklevel=3)
+            return LabelledTexts(
+                texts=texts, label_sets=sets, names=[name for name in self.names if name not in missing]
+            )
         assert self.number is not None
         return LabelledTexts(texts=texts, labels=[self.names[i] for i in self.number])
+
+    def weights(self, given: Mapping[Any, Any]) -> dict[str, Any]:
+        """Return weights of labels by what these are called in a model. As in a mapping, 1 is True and 1.0."""
+        known = set(self.classes.tolist())
+        for label in [label for label in given if label not in known]:
+            warnings.warn(f"class_weight has {label!r}, which no row has: passed over.", stacklevel=4)
+        return {
+            name: given[label] for name, label in zip(self.names, self.classes.tolist(), strict=True) if label in given
+        }
 
 
 def _targets(y: Any, texts: int) -> _Targets:
@@ -250,7 +280,9 @@ def _targets(y: Any, texts: int) -> _Targets:
     if sparse is None and (missing := _first_missing(y)) is not None:
         # NumPy would make a label of it where the others are strings.
         raise ValueError(f"Input y contains NaN: row {missing} has no label.")
-    labels = np.asarray(y) if sparse is None else sparse.toarray(y)
+    labels = np.asarray(as_list(y) if hasattr(y, "to_pylist") else y) if sparse is None else sparse.toarray(y)
+    if labels.ndim == 2 and labels.shape[1] == 1 and sparse is None:
+        labels = column_or_1d(labels, warn=True)
     if labels.ndim not in (1, 2) or len(labels) != texts:
         raise ValueError(f"X has {texts} texts and y the shape {labels.shape}; give one label per text.")
     check_classification_targets(labels)
@@ -326,9 +358,16 @@ def _rows(X: Any) -> list[Mapping[str, Any]]:
 def _texts(X: Any) -> list[str]:
     if isinstance(X, str):
         raise ValueError("X is one string; pass a sequence of strings, such as [text].")
-    if getattr(X, "ndim", 1) != 1:
-        raise ValueError(f"X has the shape {X.shape}; pass a sequence of strings, such as one column of a table.")
-    texts = list(X)
+    if getattr(X, "ndim", 1) != 1 and hasattr(X, "shape"):
+        raise ValueError(
+            f"X has the shape {X.shape}; pass a sequence of strings, such as one column of a table, or name the "
+            "columns beside the text as `columns`."
+        )
+    try:
+        require_sequence(X, "texts")
+    except InputError as error:
+        raise ValueError(f"X: {error}") from error
+    texts = as_list(X)
     odd = next((i for i, text in enumerate(texts) if not isinstance(text, str)), None)
     if odd is not None:
         raise ValueError(f"Text {odd} of X is not a string but {type(texts[odd]).__name__}.")

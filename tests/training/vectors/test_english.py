@@ -12,7 +12,7 @@ from textcls import Classifier
 from textcls.data import read_labelled
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.corpus import Corpus
-from textcls_training.data.english import LEAST_KNOWN, MOST_ROWS, PATH, english, english_if_few_rows
+from textcls_training.data.english import LEAST_KNOWN, PATH, english, english_unasked
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.vector_space import VectorSpace
 from textcls_training.pipeline.training import train
@@ -75,15 +75,16 @@ def test_rows_of_another_language_get_them_by_name_alone(tmp_path: Path) -> None
     assert vectors_of(given, tmp_path, vectors="english") is not None
 
 
-def test_many_rows_get_them_by_name_alone() -> None:
+def test_very_much_text_gets_them_by_name_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("textcls_training.data.english.MOST_TOKENS", 500)
     text = "my card was charged twice"
-    few, many = Corpus.of([text] * MOST_ROWS, 48), Corpus.of([text] * (MOST_ROWS + 1), 48)
-    assert english_if_few_rows(few) is not None
-    assert english_if_few_rows(many) is None
+    assert english_unasked(Corpus.of([text] * 100, 48)) is not None
+    assert english_unasked(Corpus.of([text] * 101, 48)) is None
 
 
-def test_many_rows_leave_no_trace_of_them_in_the_file(tmp_path: Path) -> None:
-    given = rows(MOST_ROWS + 1, "my card was charged twice", "the parcel is late")
+def test_very_much_text_leaves_no_trace_of_them_in_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("textcls_training.data.english.MOST_TOKENS", 500)
+    given = rows(120, "my card was charged twice", "the parcel is late")
     unasked, without = tmp_path / "unasked.onnx", tmp_path / "without.onnx"
     train(given, unasked, TrainConfig(**SMALL))
     train(given, without, TrainConfig(**SMALL, vectors="none"))

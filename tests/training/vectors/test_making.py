@@ -192,7 +192,7 @@ def test_without_the_extra_the_command_to_type_is_told(tmp_path: Path, monkeypat
     Path("words.txt").write_text("card\n")
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     said = fail(5, "vectors", "distil", "--teacher", "t", "--words", "words.txt", "--output", "v", "--quiet")
-    assert "run: pip install 'textcls[teacher]'" in said
+    assert 'run: pip install "textcls[teacher]"' in said
 
 
 def test_options_of_vectors_have_variables_and_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,6 +35,7 @@ def find(survey: Survey, valid: Survey | None = None, bad: BadRows | None = None
         label_findings.conflicts,
         _copies,
         label_findings.alike,
+        label_findings.misspelt,
         label_findings.placeholders,
         *numbers,
         label_findings.together,

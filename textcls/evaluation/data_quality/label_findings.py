@@ -1,7 +1,9 @@
 """What may be wrong with the labels of rows: their names, how many rows they have, and what comes together."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from itertools import chain
 from typing import Final
 
@@ -21,6 +23,11 @@ ENOUGH: Final = 5
 UNBALANCED: Final = 99
 # How many of the labels that come together are named.
 NAMED_TOGETHER: Final = 3
+# A label is taken for another one misspelt that has so many times its rows and is so like it, as `difflib` measures; of
+# more labels, which are compared in pairs, none is.
+FREQUENT: Final = 20
+LIKENESS: Final = 0.85
+MOST_COMPARED: Final = 300
 # What programs write where there is no label; "none" and "null" may be one.
 NO_LABEL: Final = (NOTHING - {"none", "null"}) | {"#null!", "#div/0!", "#value!", "#ref!", "#name?", "#num!"}
 
@@ -88,6 +95,24 @@ def alike(survey: Survey) -> Iterator[Finding]:
             how = ", as --merge-labels does" if len(spelt_alike(names)) == len(names) - 1 else ""
             message = f"The labels {shown} differ only by {by}; write them the same way if they mean the same{how}."
             yield Finding("alike-labels", message, len(names), places(survey, _first_rows(survey, names)))
+
+
+def misspelt(survey: Survey) -> Iterator[Finding]:
+    """Find rare labels that look like another one with a slip of the fingers."""
+    if len(survey.labels) > MOST_COMPARED:
+        return
+    slips = {}
+    for name, rows in survey.labels.items():
+        likely = [one for one, others in survey.labels.items() if others >= FREQUENT * max(rows, 1)]
+        meant = get_close_matches(name, likely, 1, LIKENESS)
+        if meant and plain_name(meant[0]) != plain_name(name) and not re.search(r"\d", name + meant[0]):
+            slips[name] = meant[0]
+    if slips:
+        pairs = [
+            f"{name!r} ({survey.labels[name]:,}) like {one!r} ({survey.labels[one]:,})" for name, one in slips.items()
+        ]
+        message = f"Labels that look misspelt: {first_of(pairs)}; correct them, or name them in a --label-map."
+        yield Finding("misspelt-labels", message, len(slips), places(survey, _first_rows(survey, list(slips))))
 
 
 def placeholders(survey: Survey) -> Iterator[Finding]:

@@ -1,6 +1,5 @@
 """What `textcls train` prints of a training."""
 
-import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from time import perf_counter
@@ -12,7 +11,7 @@ from rich.text import Text
 
 from textcls.display.terminal import label_set_evaluation
 from textcls.display.terminal.evaluation import label_table, score_line, top_k_line
-from textcls.display.text import listed, percent, plural
+from textcls.display.text import in_a_shell, listed, percent, plural
 from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.evaluation.label_thresholds import resting_sentence
 from textcls.evaluation.metrics import ClassificationReport
@@ -67,9 +66,7 @@ def summarise(console: Console, report: TrainReport, output: Path) -> None:
         console.print(why, style="yellow", soft_wrap=True, markup=False, highlight=False)
     size = f"{report.file_bytes / 1e6:.2f} MB"
     console.print(
-        Text.assemble(
-            (str(output), "bold"), f", {size}. Next: textcls explain {shlex.quote(str(output))} 'a text of yours'"
-        ),
+        Text.assemble((str(output), "bold"), f', {size}. Next: textcls explain {in_a_shell(output)} "a text of yours"'),
         soft_wrap=True,
     )
 

@@ -57,12 +57,12 @@ def select(validation: Validation, by_epoch: Sequence[Float32], epochs: int | No
     return SelectionResult(before + number, found, found.combine(by_epoch[number - 1]), validation)
 
 
-def better(one: SelectionResult, other: SelectionResult) -> bool:
+def better(one: SelectionResult, other: SelectionResult, errors: float = 1.0) -> bool:
     """Whether `one` answers its validation rows better, which are the first ones of the `other`: with a lower
-    cross-entropy, by more than a standard error.
+    cross-entropy, by more than so many standard errors.
     """
     gain_R = _losses(other)[: len(one.validation)] - _losses(one)
-    return len(gain_R) > 1 and bool(gain_R.mean() > gain_R.std(ddof=1) / math.sqrt(len(gain_R)))
+    return len(gain_R) > 1 and bool(gain_R.mean() > errors * gain_R.std(ddof=1) / math.sqrt(len(gain_R)))
 
 
 def _losses(selected: SelectionResult) -> Float64:

@@ -24,7 +24,7 @@ from textcls_training.config.settings import TrainConfig
 from textcls_training.data.arrays import Int64
 from textcls_training.data.corpus import MOST_TYPES, Corpus
 from textcls_training.data.dataset import Dataset, Split
-from textcls_training.data.english import english, english_if_few_rows
+from textcls_training.data.english import english, english_unasked
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.split import masks_of
 from textcls_training.data.unlabelled import UnlabelledTexts
@@ -223,6 +223,6 @@ def _vectors(config: TrainConfig, dataset: Dataset) -> WordVectors | None:
         case "english":
             return english()
         case None if config.beside_vectors() is None:
-            return english_if_few_rows(dataset.corpus)
+            return english_unasked(dataset.corpus)
         case _:
             return None

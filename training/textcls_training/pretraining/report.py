@@ -1,11 +1,12 @@
 """What every objective tells of a pre-training."""
 
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from rich.console import Console
+
+from textcls.display.text import in_a_shell
 
 
 class PretrainingReport(Protocol):
@@ -44,7 +45,7 @@ class VectorsWritten:
 
     def show(self, console: Console, output: Path) -> None:
         """Print it, and the next command."""
-        next_one = f"textcls train LABELLED --vectors {shlex.quote(str(output))}"
+        next_one = f"textcls train LABELLED --vectors {in_a_shell(output)}"
         console.print(
             f"{output}: {self.words:,} words of {self.dim} numbers, {self.file_bytes / 1e6:.2f} MB. Next: {next_one}",
             highlight=False,

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from textcls.data.labelled import NOTHING_USUAL, Usual
+from textcls.data.labelled import NOTHING_USUAL, LabelNames, Usual
 from textcls.data.targets import TargetOptions
 from textcls.errors import InputError
 from textcls_training.data.earlier_counts import EarlierCounts
@@ -87,7 +87,8 @@ class Facts:
 
     def usual(self) -> Usual:
         """Return the columns that are looked for first in files of new rows."""
-        return Usual.of_labels(tuple(self.text_columns), self.label_column, self.labels, several=self.several)
+        names = None if self.several else LabelNames.of_paths(self.labels, self.label_column)
+        return Usual(tuple(self.text_columns), self.label_column, names=names)
 
     def usual_targets(self) -> TargetOptions:
         """Return how labels are usually written there."""

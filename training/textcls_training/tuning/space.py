@@ -13,7 +13,7 @@ import numpy as np
 from textcls_training.config.resolve import resolve
 from textcls_training.config.settings import TrainConfig, from_options
 from textcls_training.data.corpus import Corpus
-from textcls_training.data.english import MOST_ROWS, english_if_known
+from textcls_training.data.english import english_if_known
 from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.data.labelled_texts import LabelledTexts
 
@@ -62,7 +62,6 @@ def space_of(given: LabelledTexts, fixed: Mapping[str, Any], *, macro_f1: bool) 
     """
     usual = usual_values(given, fixed)
     words = Corpus.of(given.texts[:: max(1, len(given.texts) // _ASKED)], TrainConfig().max_tokens)
-    vectors: tuple[Any, ...] = (None, "none", "english") if len(given.texts) <= MOST_ROWS else (None, "english")
     every: list[Dimension] = [
         Multiple("epochs", 1 / 3, 3),
         Multiple("table_rate", 1 / 4, 4),
@@ -72,7 +71,7 @@ def space_of(given: LabelledTexts, fixed: Mapping[str, Any], *, macro_f1: bool) 
         OneOf("bigrams", (None, False)),
     ]
     if english_if_known(words) is not None and from_options(fixed).beside_vectors() is None:
-        every.append(OneOf("vectors", vectors))
+        every.append(OneOf("vectors", (None, "none", "english")))
     if macro_f1:
         every.append(OneOf("class_weight", (None, "balanced")))
     return tuple(one for one in every if one.option not in fixed)
