@@ -11,7 +11,7 @@ from tests.model_metadata import metadata_of, with_metadata
 from textcls.cli import main
 
 FORMULAS = ["=1+1", "+1+1", "-1+cmd|' /C calc'!A1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "-", "=", "--1", "+49 30 123"]
-PLAIN = ["", "hello", "'=1", " =1", "a=1", "-0.5", "+3", "-1e-05", "12", "[=]"]
+PLAIN = ["hello", "'=1", " =1", "a=1", "-0.5", "+3", "-1e-05", "12", "[=]"]
 
 
 def predict(model: Path, data: Path, output: Path, *options: str) -> tuple[int, str]:

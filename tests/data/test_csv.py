@@ -96,7 +96,7 @@ def test_what_the_csv_module_writes_is_read_back(
     with path.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([("a", "b"), *fields])
     # A row of nothing is a blank line.
-    written = [pair for pair in fields if any(field.strip() for field in pair)]
+    written = [pair for pair in fields if any(pair)]
     assert [(row.fields["a"], row.fields["b"]) for row in rows_of(path)] == written
 
 

@@ -306,7 +306,7 @@ def test_what_excel_writes_while_a_book_is_open_is_no_file_of_a_folder(tmp_path:
 
 
 def test_rows_of_nothing_but_delimiters_are_blank_lines(write: Write) -> None:
-    assert rows_of(write("a.csv", "text,label\na b,x\n,\n , \nc d,y\n,\n")) == [
+    assert rows_of(write("a.csv", "text,label\na b,x\n,\n \nc d,y\n,\n")) == [
         {"text": "a b", "label": "x"},
         {"text": "c d", "label": "y"},
     ]

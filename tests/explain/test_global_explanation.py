@@ -284,7 +284,10 @@ def test_a_label_that_does_not_exist_is_refused_before_any_row_is_read(classifie
     [
         (["ab", "cd"], "Row 0 is not a pair of a text and what it should get: pass zip"),
         ([{"text": "a", "label": "billing"}], "Row 0 is not a pair"),
-        ([("a", "billing"), ("b", float("nan"))], "Row 1 has a label that is not a string but float; None says that"),
+        (
+            [("a", "billing"), ("b", float("nan"))],
+            r"Row 1 has a label that is not a string but float: give str\(label\), or None where",
+        ),
         ([("a", ["billing", 3])], "Row 0 has a label that is not a string but int"),
         ([(5, None)], "Row 0 has a text that is not a string but int"),
         (None, "The rows are no sequence but NoneType"),

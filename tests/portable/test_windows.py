@@ -122,6 +122,19 @@ def test_a_file_that_is_there_is_replaced(call: Call, folder: Path) -> None:
     assert len((folder / "old.onnx").read_bytes()) > 1000
 
 
+@pytest.mark.parametrize("name", ["nul.onnx", "COM1.onnx", "what?.onnx", "aux", "model.onnx."])
+def test_a_name_that_no_file_can_have_there_is_refused_before_anything_is_trained(call: Call, name: str) -> None:
+    said = call("train", "few.csv", "--output", name, code=6).stderr
+    assert said.splitlines()[-1].startswith(f"Error: Windows has no file {name!r}")
+
+
+def test_paths_with_drive_letters_are_files_and_no_urls(call: Call) -> None:
+    for path in (r"C:\tables\tickets.csv", r"\\server\share\tickets.csv"):
+        said = call("check", path, code=3).stderr
+        assert said.startswith("Error: ")
+        assert "URL" not in said
+
+
 def test_signs_that_the_code_page_lacks_are_written_as_escapes(call: Call) -> None:
     assert "\\u20ac" in call("explain", "tickets.onnx", "\u20ac 40 charged twice").stdout
     found = call("explain", "tickets.onnx", "\u20ac 40 charged \U0001f600", "--json").stdout

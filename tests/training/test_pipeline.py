@@ -202,3 +202,17 @@ def test_a_training_with_rationales_repeats_itself_and_says_how_many_rows_had_th
         train(given, tmp_path / f"{name}.onnx", config)
     assert (tmp_path / "one.onnx").read_bytes() == (tmp_path / "other.onnx").read_bytes()
     assert Classifier.load(tmp_path / "one.onnx").info.training["rationales"] == 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "labels", "words", "held_out"),
+    [(1600, 2, 3, 1600), (1600, 70, 3, 160), (1600, 2, 400, 160)],
+    ids=["a fit is quick", "many labels", "much text"],
+)
+def test_all_rows_are_held_out_in_turn_where_that_is_quick(
+    tmp_path: Path, rows: int, labels: int, words: int, held_out: int
+) -> None:
+    texts = [" ".join(f"w{(i * 7 + j) % 500}" for j in range(words)) + f" row {i}" for i in range(rows)]
+    given = LabelledTexts(texts=texts, labels=[f"label {i % labels}" for i in range(rows)])
+    report = train(given, tmp_path / "model.onnx", TrainConfig(epochs=1, dim=2, ngrams=(), vectors="none"))
+    assert report.held_out_rows == pytest.approx(held_out, rel=0.5)

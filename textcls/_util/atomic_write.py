@@ -6,6 +6,7 @@ the umask leaves.
 
 import errno
 import os
+import re
 import stat
 import time
 from collections.abc import Iterable, Iterator
@@ -26,13 +27,21 @@ _BESIDE: Final = ".textcls-"
 _SETTLED_SECONDS: Final = 60.0
 
 
+# Names of devices, whatever follows a dot, and signs and ends that names there cannot have.
+_NOT_ON_WINDOWS: Final = re.compile(
+    r'^(con|prn|aux|nul|com[0-9\xb9\xb2\xb3]|lpt[0-9\xb9\xb2\xb3])\s*(\.|$)|[<>:"|?*\0-\x1f]|[. ]$', re.IGNORECASE
+)
+
+
 def check_output_path(path: Path) -> None:
     """Refuse a place that nothing can be written to, before hours of work and not after.
 
     Raises:
         SurroundingsError: the folder does not exist or is not writable, or `path` is a folder or another thing that
-            is no plain file, such as a device.
+            is no plain file, such as a device; or Windows knows no file of that name.
     """
+    if os.name == "nt" and _NOT_ON_WINDOWS.search(path.name):
+        raise SurroundingsError(f"Windows has no file {path.name!r}: that is a device, or a sign not allowed in names.")
     mode = _mode_of(path)
     folder = path.resolve().parent
     if not folder.is_dir():

@@ -128,11 +128,16 @@ class _Reader:
         return fields if why is None else self.bad(why)
 
 
+def _is_blank(fields: list[str]) -> bool:
+    """Whether a row of a table of several columns has nothing in it: spaces, or delimiters alone."""
+    return not (fields[0].strip() if len(fields) == 1 else any(fields))
+
+
 def _rows(reader: _Reader, columns: tuple[str, ...], first: str = "header") -> Iterator[Row | Bad]:
     while (fields := reader.next()) is not None:
         if isinstance(fields, Bad):
             yield fields
-        elif not fields or (len(columns) > 1 and not any(field.strip() for field in fields)):
+        elif not fields or (len(columns) > 1 and _is_blank(fields)):
             continue
         elif len(fields) != len(columns):
             yield reader.bad(

@@ -124,16 +124,16 @@ def test_the_first_proposal_is_the_defaults_and_the_others_differ(found: TuneRep
 
 def test_no_search_knows_a_row_that_judges_its_choice_and_each_row_judges_once(tmp_path: Path) -> None:
     with storage.opened(tmp_path / "e.journal", {}) as kept:
-        arenas = tuning.Tuning(ROWS, replace(QUICK, rounds=3), kept, HERE, QUIET).arenas
+        searches = tuning.Tuning(ROWS, replace(QUICK, rounds=3), kept, HERE, QUIET).searches
         folds = tuning.Tuning(ROWS, replace(QUICK, rounds=3), kept, HERE, QUIET).folds
-    *outer, last = arenas
+    *outer, last = searches
     assert last.held_out is None
-    assert sorted(row for arena in outer for row in arena.held_out.tolist()) == list(range(72))  # type: ignore[union-attr]
-    for arena in arenas:
-        own = folds[arena.first_fold : arena.first_fold + 2]
+    assert sorted(row for one in outer for row in one.held_out.tolist()) == list(range(72))  # type: ignore[union-attr]
+    for one in searches:
+        own = folds[one.first_fold : one.first_fold + 2]
         known = {row for fold in own for row in (*fold.train.tolist(), *fold.held_out.tolist())}
-        assert known == set(arena.rows.tolist())
-        assert arena.held_out is None or not known & set(arena.held_out.tolist())
+        assert known == set(one.rows.tolist())
+        assert one.held_out is None or not known & set(one.held_out.tolist())
         assert sorted(row for fold in own for row in fold.held_out.tolist()) == sorted(known)
 
 

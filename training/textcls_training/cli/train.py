@@ -101,7 +101,7 @@ _GROUPS: Final = (
 @click.option(
     "--valid",
     type=DATA,
-    help="File of validation rows, which choose the epoch and calibrate.  [default: a tenth of DATA]",
+    help="Validation rows, which choose epoch and temperature.  [default: each fifth of DATA in turn, or a tenth]",
 )
 @click.option(
     "--merge-labels", is_flag=True, help="Read labels that differ by case and spaces alone as one, the most frequent."
@@ -203,9 +203,9 @@ def train(
 ) -> None:
     """Train a classifier on the labelled files DATA; - reads standard input.
 
-    Without --valid, a tenth of the rows, chosen by a hash of the text, decides when to stop and how to calibrate
-    (with few rows, each fifth in turn); the saved model is then trained on all rows. Problems with the rows are
-    reported first; `textcls check` reports more.
+    Without --valid, each fifth of the rows in turn, chosen by a hash of the text, decides when to stop and how to
+    calibrate, or a tenth, where that takes long; the saved model is then trained on all rows. Problems with the rows
+    are reported first; `textcls check` reports more.
     """
     _check_rationales(rationale_column)
     beside_it = BesideModel(keep_words=keep_words, resamples=resamples)

@@ -91,7 +91,7 @@ class Tuning:
         self._measure = measure_of(given, settings.measure)
         self.space = space_of(given, settings.fixed, macro_f1=self._measure == "macro_f1")
         self.folds: list[Fold] = []
-        self.arenas = [
+        self.searches = [
             self._search_of_fold(number, fold, kept) for number, fold in enumerate(rounds_of(given, settings.rounds))
         ]
         self.trainings, self._start = 0, time.monotonic()
@@ -108,11 +108,7 @@ class Tuning:
 
     def run(self) -> TuneReport:
         """Search, judge, and return what was found."""
-        judging = [
-            Fold(search_of_fold.rows, search_of_fold.held_out)
-            for search_of_fold in self.arenas
-            if search_of_fold.held_out is not None
-        ]
+        judging = [Fold(one.rows, one.held_out) for one in self.searches if one.held_out is not None]
         work = Trials(self.given, [*self.folds, *judging], answers)
         with self.engine.hired(work) as crew:
             self._search(crew)
@@ -124,16 +120,16 @@ class Tuning:
 
     def _search(self, crew: Crew[Trial, HeldOutAnswers]) -> None:
         most = self.settings.trials
-        judged = min(len(search_of_fold.search.judged(most)) for search_of_fold in self.arenas)
-        self.progress.phase("Searching", len(self.arenas) * (most or 0))
-        self.progress.step(len(self.arenas) * judged)
+        judged = min(len(one.search.judged(most)) for one in self.searches)
+        self.progress.phase("Searching", len(self.searches) * (most or 0))
+        self.progress.step(len(self.searches) * judged)
         longest = 0.0
         while most is None or judged < most:
             start = time.monotonic()
             if judged and self._is_late(start + (1 + _JUDGING) * longest):
                 return
             self._batch(crew, most)
-            judged = min(len(search_of_fold.search.judged(most)) for search_of_fold in self.arenas)
+            judged = min(len(one.search.judged(most)) for one in self.searches)
             longest = max(longest, time.monotonic() - start)
 
     def _is_late(self, moment: float) -> bool:
@@ -143,28 +139,28 @@ class Tuning:
 
     def _batch(self, crew: Crew[Trial, HeldOutAnswers], most: int | None) -> None:
         """Let each search propose, and judge the proposals fold by fold."""
-        batches = [(search_of_fold, search_of_fold.search.propose(most or 2**31)) for search_of_fold in self.arenas]
+        batches = [(one, one.search.propose(most or 2**31)) for one in self.searches]
         for fold in range(self.settings.folds):
             jobs = {
-                Job(search_of_fold.search.number, proposal.number, fold): self._trial(search_of_fold, proposal, fold)
-                for search_of_fold, proposals in batches
+                Job(one.search.number, proposal.number, fold): self._trial(one, proposal, fold)
+                for one, proposals in batches
                 for proposal in proposals
                 if proposal.is_open
             }
             self._ask(crew, jobs)
-            for search_of_fold, proposals in batches:
+            for one, proposals in batches:
                 for proposal in filter(lambda one: one.is_open, proposals):
-                    search_of_fold.search.judge(proposal, fold)
-        for search_of_fold, proposals in batches:
+                    one.search.judge(proposal, fold)
+        for one, proposals in batches:
             self._check_defaults(proposals)
-            search_of_fold.search.finish(proposals)
+            one.search.finish(proposals)
             self.progress.step(len(proposals))
-        best = self.arenas[-1].search.best(most)
+        best = self.searches[-1].search.best(most)
         self.progress.note(f"best so far {best.value:.2%}, proposal {best.number + 1}")
 
     def _ask(self, crew: Crew[Trial, HeldOutAnswers], jobs: Mapping[Job, Trial]) -> None:
         """Train what no earlier run has, and keep what comes of it."""
-        searches = [search_of_fold.search for search_of_fold in self.arenas]
+        searches = [one.search for one in self.searches]
         job_of = {trial.name: job for job, trial in jobs.items() if searches[job.search].known(job) is None}
         for outcome in crew([trial for job, trial in jobs.items() if trial.name in job_of]):
             job = job_of[outcome.job.name]
@@ -176,12 +172,12 @@ class Tuning:
             else:
                 searches[job.search].keep(job, str(outcome.error))
 
-    def _trial(self, search_of_fold: FoldSearch, proposal: Proposal, fold: int) -> Trial:
-        name = f"{search_of_fold.search.name}, proposal {proposal.number + 1}, fold {fold + 1}"
-        return Trial(name, self._config(search_of_fold, proposal.chosen), search_of_fold.first_fold + fold)
+    def _trial(self, one: FoldSearch, proposal: Proposal, fold: int) -> Trial:
+        name = f"{one.search.name}, proposal {proposal.number + 1}, fold {fold + 1}"
+        return Trial(name, self._config(one, proposal.chosen), one.first_fold + fold)
 
-    def _config(self, search_of_fold: FoldSearch, chosen: Mapping[str, Any]) -> TrainConfig:
-        return from_options({**self.settings.fixed, **options_of(self.space, chosen, search_of_fold.usual)})
+    def _config(self, one: FoldSearch, chosen: Mapping[str, Any]) -> TrainConfig:
+        return from_options({**self.settings.fixed, **options_of(self.space, chosen, one.usual)})
 
     @staticmethod
     def _check_defaults(proposals: Sequence[Proposal]) -> None:
@@ -194,15 +190,13 @@ class Tuning:
 
     def _judge(self, crew: Crew[Trial, HeldOutAnswers]) -> tuple[int, PairedFigures]:
         """Let models of the defaults and of the choices answer rows that no choice has seen."""
-        trials, chosen = [], [self._chosen(search_of_fold, search_of_fold.usual) for search_of_fold in self.arenas]
-        outer = [search_of_fold for search_of_fold in self.arenas if search_of_fold.held_out is not None]
-        for i, (search_of_fold, options) in enumerate(zip(outer, chosen, strict=False)):
+        trials, chosen = [], [self._chosen(one, one.usual) for one in self.searches]
+        outer = [one for one in self.searches if one.held_out is not None]
+        for i, (one, options) in enumerate(zip(outer, chosen, strict=False)):
             fold = len(self.folds) + i
-            trials.append(Trial(_name(search_of_fold, tuned=False), from_options(self.settings.fixed), fold))
+            trials.append(Trial(_name(one, tuned=False), from_options(self.settings.fixed), fold))
             if options:
-                trials.append(
-                    Trial(_name(search_of_fold, tuned=True), from_options({**self.settings.fixed, **options}), fold)
-                )
+                trials.append(Trial(_name(one, tuned=True), from_options({**self.settings.fixed, **options}), fold))
         answered = {}
         for trial, found in results(crew, trials):
             answered[trial.name] = found.labels
@@ -210,24 +204,24 @@ class Tuning:
             self.progress.step()
         every = right_of(self.given)
         right, before, after = list[Labels](), list[Labels](), list[Labels]()
-        for search_of_fold in outer:
-            right += [every[i] for i in (search_of_fold.held_out if search_of_fold.held_out is not None else [])]
-            defaults = answered[_name(search_of_fold, tuned=False)]
+        for one in outer:
+            right += [every[i] for i in (one.held_out if one.held_out is not None else [])]
+            defaults = answered[_name(one, tuned=False)]
             before += defaults
-            after += answered.get(_name(search_of_fold, tuned=True), defaults)
+            after += answered.get(_name(one, tuned=True), defaults)
         return len(right), figures_of(right, before, after)
 
-    def _chosen(self, search_of_fold: FoldSearch, usual: Mapping[str, float]) -> dict[str, Any]:
-        return options_of(self.space, search_of_fold.search.best(self.settings.trials).params, usual)
+    def _chosen(self, one: FoldSearch, usual: Mapping[str, float]) -> dict[str, Any]:
+        return options_of(self.space, one.search.best(self.settings.trials).params, usual)
 
     def _report(self, judged_rows: int, figures: PairedFigures) -> TuneReport:
-        last, most = self.arenas[-1], self.settings.trials
+        last, most = self.searches[-1], self.settings.trials
         usual = usual_values(self.given, self.settings.fixed)
         return TuneReport(
             rows=len(self.given.texts),
             labels=len(self.given.labels_in_use()),
             measure=self._measure,
-            rounds=sum(search_of_fold.held_out is not None for search_of_fold in self.arenas),
+            rounds=sum(one.held_out is not None for one in self.searches),
             folds=self.settings.folds,
             judged_rows=judged_rows,
             accuracy=figures.accuracy,
@@ -244,8 +238,8 @@ class Tuning:
         )
 
 
-def _name(search_of_fold: FoldSearch, *, tuned: bool) -> str:
-    return f"{search_of_fold.search.name}, {'tuned' if tuned else 'defaults'}"
+def _name(one: FoldSearch, *, tuned: bool) -> str:
+    return f"{one.search.name}, {'tuned' if tuned else 'defaults'}"
 
 
 def _tried(of: FrozenTrial, space: Sequence[Dimension], usual: Mapping[str, float]) -> TriedOptions:

@@ -81,7 +81,8 @@ export function table(text, usual) {
   const columns = head.map((name) => name.trim());
   const twice = columns.find((name, i) => columns.indexOf(name) < i);
   if (twice !== undefined) throw new SyntaxError(`Two columns are called "${twice}".`);
-  const kept = rest.filter((record) => !blank(record) && !(record.length === 1 && columns.length > 1 && !record[0].trim()));
+  const nothing = (record) => (record.length === 1 ? !record[0].trim() : record.every((cell) => cell === ""));
+  const kept = rest.filter((record) => !blank(record) && !(columns.length > 1 && nothing(record)));
   const wrong = kept.map((record) => record.length !== columns.length && `${record.length} fields where the header has ${columns.length}.`);
   const rows = kept.map((record) => columns.map((_, i) => record[i] ?? ""));
   return { delimiter, columns, rows, wrong };
