@@ -15,5 +15,5 @@ venv/bin/textcls predict model_v1.onnx support_tickets_test.csv --output answers
 venv/bin/textcls explain model_v1.onnx "my card was charged twice"
 [ "$(head -c 51 answers.csv)" = "text,label,predicted_label,score,decision,explanati" ]
 if venv/bin/textcls train support_tickets_test.csv 2>message; then echo "train ran without PyTorch"; exit 1; fi
-grep -q "pip install 'textcls\[train\]'" message
+grep -q 'pip install "textcls\[train\]"' message
 echo "wheel: ok"
