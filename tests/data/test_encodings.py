@@ -64,7 +64,10 @@ def test_a_file_in_another_encoding_throughout_is_refused_and_its_rows_are_not_s
     for skip in (False, True):
         with pytest.raises(InputError, match=re.escape(said)), open_table(path, bad=BadRows(skip=skip)) as table:
             list(table.rows)
-    # A few odd lines among many are rows that cannot be used.
+    # Of a file of two encodings, and where a few lines among many are odd, rows are bad.
+    mixed = b"".join(f"caf\u00e9 {i},x\n".encode("cp1252" if i % 4 == 0 else "utf-8") for i in range(40))
+    with open_table(write("c.csv", b"text,label\n" + mixed), bad=BadRows(skip=True)) as table:
+        assert len(list(table.rows)) == 30
     rows = "".join(f"fa\u00e7on {i},x\n" if i % 40 == 0 else f"row {i},x\n" for i in range(200))
     with open_table(write("b.csv", f"text,label\n{rows}".encode("cp1252")), bad=BadRows(skip=True)) as table:
         assert len(list(table.rows)) == 195

@@ -216,3 +216,15 @@ def test_all_rows_are_held_out_in_turn_where_that_is_quick(
     given = LabelledTexts(texts=texts, labels=[f"label {i % labels}" for i in range(rows)])
     report = train(given, tmp_path / "model.onnx", TrainConfig(epochs=1, dim=2, ngrams=(), vectors="none"))
     assert report.held_out_rows == pytest.approx(held_out, rel=0.5)
+
+
+def test_gradient_steps_of_several_labels_whose_vectors_are_left_out_are_trained_without_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("textcls_training.fit.cross_fit.better", lambda *_: False)
+    monkeypatch.setattr("textcls_training.pipeline.either_way.better", lambda *_: True)
+    words = ["my", "card", "was", "charged", "twice", "where", "is", "the", "parcel"]
+    texts = [" ".join(words[(i * j) % 9] for j in range(1, 7)) + f" {i}" for i in range(1600)]
+    sets = [dict.fromkeys({"card", "parcel"} & {*text.split()}, 1.0) for text in texts]
+    report = train(LabelledTexts(texts=texts, label_sets=sets), tmp_path / "m.onnx", TrainConfig(epochs=1, dim=2))
+    assert report.vectors is None

@@ -368,3 +368,15 @@ def test_columns_of_other_tables_are_texts_and_tables_are_refused() -> None:
     for given in (table, {"text": TEXTS}, set(TEXTS)):
         with pytest.raises(ValueError, match="pass"):
             model.predict(given)
+
+
+def test_a_weight_of_a_column_that_no_row_has_is_passed_over_too() -> None:
+    y = np.stack([np.array(LABELS) == name for name in ("billing", "shipping", "refused")], 1).astype(int)
+    with pytest.warns(UserWarning, match="no row has|No row has") as said:
+        TextClassifier(**SMALL, class_weight={0: 2, 2: 5}).fit(TEXTS, y)
+    assert "class_weight has 2, which no row has: passed over." in [str(one.message) for one in said]
+
+
+def test_a_missing_label_in_a_column_is_told_by_its_row() -> None:
+    with pytest.warns(DataConversionWarning), pytest.raises(ValueError, match="row 1 has no label"):
+        TextClassifier(**SMALL).fit(TEXTS[:2], np.array([["a"], [None]], object))

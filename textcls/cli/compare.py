@@ -65,7 +65,7 @@ def compare(
     training = infos[0].of_texts_alone if infos else None
     columns = (text_columns, label_column)
     if is_several(sides):
-        with reading.label_sets(data, *columns, targets, training) as sets:
+        with reading.label_sets(data, *columns, targets, training, spelt=False) as sets:
             for row in sets:
                 if whole and not texts:
                     _check_columns(row.row, sides)
@@ -73,7 +73,7 @@ def compare(
                 given.append(row.row.fields if whole else row.text)
                 labels.append(tuple(sorted(present(row.label))))
     else:
-        with reading.labelled_rows(data, *columns, training) as rows:
+        with reading.labelled_rows(data, *columns, training, spelt=False) as rows:
             for one in rows:
                 if whole and not texts:
                     _check_columns(one.row, sides)

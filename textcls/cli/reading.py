@@ -62,6 +62,7 @@ class Reading:
         training: ModelInfo | None = None,
         *,
         more: Sequence[str] = (),
+        spelt: bool = True,
     ) -> Iterator[Iterator[LabelledRow[str]]]:
         """Open labelled files for their rows.
 
@@ -71,12 +72,19 @@ class Reading:
             label_column: the column of the label; likewise.
             training: the model whose columns are looked for first.
             more: further columns that the files must have.
+            spelt: whether rows may spell labels otherwise than the model.
 
         Raises:
             InputError: as `open_labelled` says; or, once all is read, there were no rows.
         """
         opened = open_labelled(
-            paths, text_columns, label_column, usual=Usual.of(training), more=more, options=self.options, bad=self.bad
+            paths,
+            text_columns,
+            label_column,
+            usual=Usual.of(training, spelt=spelt),
+            more=more,
+            options=self.options,
+            bad=self.bad,
         )
         with opened as table:
             self.say(table.notes)
@@ -111,11 +119,13 @@ class Reading:
         *,
         more: Sequence[str] = (),
         advice: str = _OPTIONS_OF_LABELS,
+        spelt: bool = True,
     ) -> Iterator[Iterator[LabelledRow[LabelSet]]]:
         """Open labelled files whose rows have several labels each, for a model that may give several.
 
         Where nothing is asked for, they are read as those of the training were, if a model is at hand; `more` are
-        further columns that the files must have, and `advice` says what to do of rows that have one label.
+        further columns that the files must have, `advice` says what to do of rows that have one label, and `spelt`
+        whether rows may spell labels otherwise than the model.
 
         Raises:
             InputError: as `open_targets` says; or rows have one label each; or, once all is read, there were no rows.
@@ -131,7 +141,7 @@ class Reading:
             text_columns,
             label_column,
             targets=targets,
-            usual=Usual.of(training),
+            usual=Usual.of(training, spelt=spelt),
             usual_targets=written,
             more=more,
             options=self.options,

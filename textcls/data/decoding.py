@@ -65,7 +65,9 @@ def _refuse_another_encoding(source: Source) -> None:
     *lines, _ = source.peek().splitlines() or [b""]
     decoded = [line.decode(_DEFAULT, "surrogateescape") for line in lines]
     bad = [(number, why) for number, line in enumerate(decoded, 1) if (why := undecodable(line, _DEFAULT))]
-    if len(bad) >= _LEAST_BAD and len(bad) >= _MOST_BAD * len(lines):
+    # Of a file of two encodings, rows are bad.
+    good = sum(not line.isascii() for line in decoded) - len(bad)
+    if len(bad) >= max(_LEAST_BAD, _MOST_BAD * len(lines), good):
         number, why = bad[0]
         raise InputError(
             f"{source.name} is not UTF-8, in {len(bad):,} of its first {len(lines):,} lines; line {number}: {why}."

@@ -114,12 +114,13 @@ def read(source: Source, options: ReadOptions) -> Content:
 
 
 def _titles(rows: Iterator[_Numbered]) -> tuple[list[str], Iterator[_Numbered]]:
-    """Return what stands alone in a row each, above the first row of several cells, and the rows from that one on."""
-    first = list(islice(rows, _MOST_TITLES + 1))
-    alone = list(takewhile(lambda row: isinstance(row[1], list) and sum(map(bool, row[1])) == 1, first))
-    if len(alone) == len(first):
+    """Return what stands alone in a row each, above the first two rows of several cells, and the rows from these on."""
+    first = list(islice(rows, _MOST_TITLES + 2))
+    width = [sum(map(bool, cells)) if isinstance(cells, list) else 0 for _, cells in first]
+    alone = list(takewhile(lambda row: row[1] == 1, zip(first, width, strict=True)))
+    if any(cells < 2 for cells in [*width, 0][len(alone) : len(alone) + 2]):
         return [], chain(first, rows)
-    return [str(cells[-1]) for _, cells in alone], chain(first[len(alone) :], rows)
+    return [str(cells[-1]) for (_, cells), _ in alone], chain(first[len(alone) :], rows)
 
 
 def _damaged(name: str) -> InputError:

@@ -144,11 +144,18 @@ class Usual(NamedTuple):
     names: "LabelNames | None" = None
 
     @classmethod
-    def of(cls, training: ModelInfo | None) -> "Usual":
-        """Return those of the training of a model; the well-known ones without any."""
+    def of(cls, training: ModelInfo | None, *, spelt: bool = True) -> "Usual":
+        """Return those of the training of a model; the well-known ones without any.
+
+        Args:
+            training: what the model says of it.
+            spelt: whether rows may spell labels otherwise than the model.
+        """
         if training is None:
             return cls()
-        return cls(training.text_columns, training.label_column, training.columns, LabelNames.of_model(training))
+        names = LabelNames.of_model(training)
+        names = names if spelt else LabelNames(names.paths)
+        return cls(training.text_columns, training.label_column, training.columns, names)
 
 
 class LabelNames(NamedTuple):

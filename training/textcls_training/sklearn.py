@@ -78,7 +78,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     default. The seed is called `random_state`, and may be a `numpy.random.RandomState`.
     """
 
-    __doc__ += "\n" + "\n".join(f"        {name}: {option.help}" for name, option in _OPTIONS.items())
+    __doc__ = f"{__doc__}\n" + "\n".join(f"        {name}: {option.help}" for name, option in _OPTIONS.items())
 
     def __init__(self, **parameters: Any) -> None:
         strange = sorted(set(parameters) - set(PARAMETERS))
@@ -260,12 +260,10 @@ class _Targets(NamedTuple):
 
     def weights(self, given: Mapping[Any, Any]) -> dict[str, Any]:
         """Return weights of labels by what these are called in a model. As in a mapping, 1 is True and 1.0."""
-        known = set(self.classes.tolist())
-        for label in [label for label in given if label not in known]:
+        labels = (self.classes if self.matrix is None else self.classes[self.matrix.any(0)]).tolist()
+        for label in [label for label in given if label not in labels]:
             warnings.warn(f"class_weight has {label!r}, which no row has: passed over.", stacklevel=4)
-        return {
-            name: given[label] for name, label in zip(self.names, self.classes.tolist(), strict=True) if label in given
-        }
+        return {str(label): given[label] for label in labels if label in given}
 
 
 def _targets(y: Any, texts: int) -> _Targets:
@@ -277,12 +275,12 @@ def _targets(y: Any, texts: int) -> _Targets:
     if y is None:
         raise ValueError("This TextClassifier requires y to be passed, but the target y is None.")
     sparse: type[Any] | None = type(y) if issparse(y) else None
+    if sparse is None and (column := np.asarray(y, object)).ndim == 2 and column.shape[1] == 1:
+        y = column_or_1d(column, warn=True)
     if sparse is None and (missing := _first_missing(y)) is not None:
         # NumPy would make a label of it where the others are strings.
         raise ValueError(f"Input y contains NaN: row {missing} has no label.")
     labels = np.asarray(as_list(y) if hasattr(y, "to_pylist") else y) if sparse is None else sparse.toarray(y)
-    if labels.ndim == 2 and labels.shape[1] == 1 and sparse is None:
-        labels = column_or_1d(labels, warn=True)
     if labels.ndim not in (1, 2) or len(labels) != texts:
         raise ValueError(f"X has {texts} texts and y the shape {labels.shape}; give one label per text.")
     check_classification_targets(labels)

@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from itertools import chain
 from typing import Final
 
@@ -28,6 +28,8 @@ NAMED_TOGETHER: Final = 3
 FREQUENT: Final = 20
 LIKENESS: Final = 0.85
 MOST_COMPARED: Final = 300
+# So many letters are wrong, missing or too many at most; two that have changed places are two.
+MOST_SLIPPED: Final = 2
 # What programs write where there is no label; "none" and "null" may be one.
 NO_LABEL: Final = (NOTHING - {"none", "null"}) | {"#null!", "#div/0!", "#value!", "#ref!", "#name?", "#num!"}
 
@@ -105,7 +107,7 @@ def misspelt(survey: Survey) -> Iterator[Finding]:
     for name, rows in survey.labels.items():
         likely = [one for one, others in survey.labels.items() if others >= FREQUENT * max(rows, 1)]
         meant = get_close_matches(name, likely, 1, LIKENESS)
-        if meant and plain_name(meant[0]) != plain_name(name) and not re.search(r"\d", name + meant[0]):
+        if meant and _is_slip(name, meant[0]):
             slips[name] = meant[0]
     if slips:
         pairs = [
@@ -113,6 +115,14 @@ def misspelt(survey: Survey) -> Iterator[Finding]:
         ]
         message = f"Labels that look misspelt: {first_of(pairs)}; correct them, or name them in a --label-map."
         yield Finding("misspelt-labels", message, len(slips), places(survey, _first_rows(survey, list(slips))))
+
+
+def _is_slip(name: str, meant: str) -> bool:
+    """Whether a name differs from another by a slip of the fingers, and not by a number, a prefix or case."""
+    if re.search(r"\d", name + meant) or name in meant or meant in name or plain_name(name) == plain_name(meant):
+        return False
+    steps = SequenceMatcher(None, name, meant).get_opcodes()
+    return sum(max(b - a, d - c) for kind, a, b, c, d in steps if kind != "equal") <= MOST_SLIPPED
 
 
 def placeholders(survey: Survey) -> Iterator[Finding]:

@@ -79,7 +79,7 @@ def cost_line(given: UnlabelledTexts, classifier: Classifier) -> str:
         classifier.predict(text)
     ours = 1000 * (perf_counter() - begun) / len(texts)
     used = meter.watt_seconds()
-    energy = "" if used is None else f" and {1000 * used / len(texts):.2g} watt-seconds"
+    energy = "" if used is None else f" and {1000 * used / len(texts):,.1f} watt-seconds"
     took = [f"{1000 * costs.tokens / costs.answers:,.0f} tokens"]
     took += [f"{1000 * costs.seconds / costs.answers:,.0f} seconds"] if costs.seconds else []
     took += [f"${1000 * costs.dollars / costs.answers:,.2f}"] if costs.dollars else []

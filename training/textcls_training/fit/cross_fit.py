@@ -28,8 +28,10 @@ from textcls_training.torch_parts import torch_part
 COMPILING = "Compiling the training loops for this machine; this happens once and takes a few seconds."
 # What the fit on all rows is called where its state is kept.
 ALL_ROWS = "all rows"
-# By how many standard errors validation rows have to prefer vectors on trial where one split alone has them.
+# By how many standard errors validation rows have to prefer vectors on trial, where they are less than such a share of
+# all rows.
 VECTORS_ERRORS = 0.5
+FEW_VALIDATION = 0.2
 # What is kept of validation rows over all epochs: 400 MB.
 MOST_LOGITS = 100_000_000
 # In the state of a fit: how many epochs were validated, and the logits of those that are kept.
@@ -186,10 +188,10 @@ class CrossFit:
             self._fit_in_two_threads(callback)
         if self.stop.requested:
             return self._as_it_stands()
-        selected = self._select(validation_of([split.valid for split in self.splits], self.config.goal))
-        selected = replace(selected, parts=[parts for parts in self.parts if parts is not None])
         if self.kept is not None and not self.config.refit:
             self.final = self.kept.trainer
+        selected = self._select(validation_of([split.valid for split in self.splits], self.config.goal))
+        selected = replace(selected, parts=[parts for parts in self.parts if parts is not None])
         if self.final is None or selected.epochs != self.config.epochs:
             checkpoint = self.checkpoints.of(all_rows_to(selected.epochs, self.config))
             learned = self.dataset if self.config.refit else self.splits[0].train
@@ -207,7 +209,8 @@ class CrossFit:
         others = [np.delete(logits_VRC, VECTORS, axis=0) for logits_VRC in by_epoch]
         without = select(validation, others, self.config.epochs)
         # A tenth of the rows tells little, and of many rows vectors bring something more often than not.
-        if better(selected, without, 1.0 if len(self.splits) > 1 else VECTORS_ERRORS):
+        few = len(validation) < FEW_VALIDATION * len(self.dataset.labels)
+        if better(selected, without, VECTORS_ERRORS if few else 1.0):
             return selected
         self.config = replace(self.config, vectors=None, vectors_on_trial=False)
         if self.final is not None:

@@ -76,8 +76,10 @@ def _by_gradient(
         other = Fitted(selected, model, dataset, gradient, len(splits))
         return other if not stop.requested and better(selected, kept.selected) else None
     alone = replace(gradient, refit=False)
-    selected, _ = cross_fit(dataset, first, classes, alone, callback, stop, checkpoints)
+    selected, tried = cross_fit(dataset, first, classes, alone, callback, stop, checkpoints)
     if stop.requested or not better(selected, kept.selected):
         return None
+    if tried.vector_view is None:
+        gradient = replace(gradient, vectors=None, vectors_on_trial=False)
     trainer = fit(dataset, classes, gradient, selected.epochs, callback, stop, checkpoints.of("all rows"))
     return Fitted(selected, trainer.trained_model(selected.calibration.ensemble_weights), dataset, gradient, 1)

@@ -115,8 +115,8 @@ def run(
         given: the training rows.
         output: the ONNX file to write; it appears whole, or not at all.
         config: what differs from the defaults.
-        valid: validation rows. Without them they are a tenth of `given`, chosen by a hash of the text; of few rows each
-            fifth in turn. The saved model is then fitted on all rows of `given`.
+        valid: validation rows. Without them they are each fifth of `given` in turn, by a hash of the text, or a
+            tenth where that takes long. The saved model is then fitted on all rows of `given`.
         unlabelled: texts without labels, none of them a text of `given` or `valid`. The teacher of `config` answers
             them, or the model itself if there is none, unless they bring probabilities; the model learns from these
             answers, too, if held-out labelled rows prefer that.
