@@ -78,8 +78,14 @@ def test_rows_of_another_language_get_them_by_name_alone(tmp_path: Path) -> None
 def test_very_much_text_gets_them_by_name_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("textcls_training.data.english.MOST_TOKENS", 500)
     text = "my card was charged twice"
-    assert english_unasked(Corpus.of([text] * 100, 48)) is not None
-    assert english_unasked(Corpus.of([text] * 101, 48)) is None
+    few = Corpus.of([text] * 100, 48)
+    assert english_unasked(few, 2) is not None
+    assert english_unasked(Corpus.of([text] * 101, 48), 2) is None
+    assert english_unasked(few, 255) is not None
+    assert english_unasked(few, 256) is None  # each word says something of each label, which takes space
+    monkeypatch.setattr("textcls_training.data.english.MOST_CELLS", 5000)
+    assert english_unasked(few, 10) is not None
+    assert english_unasked(few, 11) is None
 
 
 def test_very_much_text_leaves_no_trace_of_them_in_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,13 +9,17 @@ from pathlib import Path
 from typing import Final
 
 from textcls_training import vectors
+from textcls_training.config.resolve import MANY_LABELS
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.vector_space import VectorSpace
 from textcls_training.vectors.file import load
 from textcls_training.vectors.word_vectors import WordVectors
 
 PATH: Final = Path(vectors.__file__).parent / "english" / "english.vectors"
+# Beyond, training takes several times as long, or the file grows by tens of megabytes: each word says something of each
+# label. Measured: training/README.md.
 MOST_TOKENS: Final = 500_000
+MOST_CELLS: Final = 20_000_000
 LEAST_KNOWN: Final = 0.8
 
 
@@ -28,15 +32,18 @@ def english() -> WordVectors:
     return load(PATH)
 
 
-def english_unasked(corpus: Corpus) -> WordVectors | None:
-    """Return the vectors if they may suit the labelled texts `corpus`: not too many tokens, nearly all of them known.
+def english_unasked(corpus: Corpus, labels: int) -> WordVectors | None:
+    """Return the vectors if they may suit texts of so many labels: not too many tokens and labels, nearly all tokens
+    known; else None.
 
     Validation rows then have the last word (`ResolvedConfig.vectors_on_trial`).
 
     Raises:
         InputError: as `english`.
     """
-    return None if len(corpus.token) > MOST_TOKENS else english_if_known(corpus)
+    tokens = len(corpus.token)
+    few = tokens <= MOST_TOKENS and tokens * labels <= MOST_CELLS and labels < MANY_LABELS
+    return english_if_known(corpus) if few else None
 
 
 def english_if_known(corpus: Corpus) -> WordVectors | None:

@@ -216,7 +216,7 @@ def _tell_of_rare_tokens(corpus: Corpus, callback: Callback) -> None:
 
 
 def _resolved(config: TrainConfig, given: LabelledTexts, dataset: Dataset, names: Sequence[str]) -> ResolvedConfig:
-    vectors = _vectors(config, dataset)
+    vectors = _vectors(config, dataset, len(names))
     impl = chosen_impl(config, rationales=dataset.rationale is not None)
     resolved = resolve(
         config,
@@ -232,7 +232,7 @@ def _resolved(config: TrainConfig, given: LabelledTexts, dataset: Dataset, names
     return replace(resolved, vectors_on_trial=config.vectors is None and vectors is not None)
 
 
-def _vectors(config: TrainConfig, dataset: Dataset) -> WordVectors | None:
+def _vectors(config: TrainConfig, dataset: Dataset, labels: int) -> WordVectors | None:
     """Return the vectors that are asked for; unasked, those that suit the rows."""
     match config.vectors:
         case Path() as path:
@@ -240,6 +240,6 @@ def _vectors(config: TrainConfig, dataset: Dataset) -> WordVectors | None:
         case "english":
             return english()
         case None if config.beside_vectors() is None:
-            return english_unasked(dataset.corpus)
+            return english_unasked(dataset.corpus, labels)
         case _:
             return None
