@@ -137,7 +137,7 @@ class TrainConfig:
         FileName(("auto", "none", "english")),
         None,
         "Word vectors: a file made by textcls vectors, or english, which comes with the package.",
-        unset="english for English of up to 500,000 words, if validation rows gain",
+        unset="english for English that is not too much, if validation rows gain",
     )
     head: Head = option(
         Choice(get_args(Head)),

@@ -33,8 +33,8 @@ def english() -> WordVectors:
 
 
 def english_unasked(corpus: Corpus, labels: int) -> WordVectors | None:
-    """Return the vectors if they may suit texts of so many labels: not too many tokens and labels, nearly all tokens
-    known; else None.
+    """Return the vectors if they may suit texts of so many labels, else None: nearly all tokens are known, and neither
+    tokens nor labels are too many.
 
     Validation rows then have the last word (`ResolvedConfig.vectors_on_trial`).
 
