@@ -9,6 +9,7 @@ Shapes: T tokens, G groups, X columns, C labels, N inputs of a batch.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -41,13 +42,15 @@ _CHECKED: Final = ("one", "My card was charged twice, and nobody answers!")
 
 def foldable(info: ModelInfo) -> bool:
     """Whether a model's scoring head is a `FoldedHead`, the only one that is rebuilt here."""
-    # Beside vectors all views are folded, see `TrainedModel.foldable`.
-    return _classifier(info).foldable or "vectors" in info.training
+    # Beside vectors and machines all views are folded, see `TrainedModel.foldable`.
+    return _classifier(info).foldable or "vectors" in info.training or "seeds" in info.training
 
 
-def _classifier(info: ModelInfo) -> ViewClassifier:
+def _classifier(info: ModelInfo, seeds: int | None = None) -> ViewClassifier:
+    """Return the classifier of a view, which has as many seeds as the model says of all views, or others."""
     try:
-        return ViewClassifier(ModelConfig(**info.model), len(info.labels))
+        model = ModelConfig(**info.model)
+        return ViewClassifier(model if seeds is None else replace(model, seeds=seeds), len(info.labels))
     except TypeError as error:
         raise ConfigError(f"The model is made of something that this version does not know ({error}).") from error
 
@@ -68,13 +71,14 @@ class SavedHead:
 
     def __init__(self, classifier: Classifier) -> None:
         info = classifier.info
-        view = _classifier(info)
         if not foldable(info):
             raise ConfigError(f"Gradients of {classifier.path} cannot be had: {NEEDS_FOLDED}.")
-        view.head.bias.data = torch.tensor(info.bias)
         weights = [float(weight) for weight in info.training["shares"]]
+        views = [_classifier(info, seeds) for seeds in info.training.get("seeds", [None] * len(weights))]
+        for view in views:
+            view.head.bias.data = torch.tensor(info.bias)
         self.temperature = info.temperature
-        self.head = FoldedHead([view] * len(weights), weights, Calibration(tuple(weights), info.temperature))
+        self.head = FoldedHead(views, weights, Calibration(tuple(weights), info.temperature))
         self.session = _open_with_token_sums(classifier)
         self.calls = 0
         self._check(classifier)

@@ -25,8 +25,7 @@ from textcls_training.data.dataset import Dataset
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit import cross_fit
 from textcls_training.fit.threads import reproducible
-from textcls_training.models.calibration import Calibration
-from textcls_training.pipeline.training import train
+from textcls_training.pipeline.training import run, train
 
 ROOT = Path(__file__).parent.parent.parent
 AGAIN = """
@@ -72,16 +71,17 @@ def test_another_process_with_other_string_hashes_gives_the_same_bytes(
     assert path.read_bytes() == trained.path.read_bytes()
 
 
-def test_the_saved_model_answers_as_the_trained_one(trained: Trained) -> None:
+def test_the_saved_model_answers_as_the_trained_one(trained: Trained, tmp_path: Path) -> None:
     """Training is repeated in memory; what separates the two is the quantisation of rows to 8 bits."""
     names = sorted(set(trained.texts.labels))
     labels = np.array([names.index(label) for label in trained.texts.labels], np.int64)
     corpus = Corpus.of(trained.texts.texts, trained.config.max_tokens)
     impl = chosen_impl(trained.config)
     resolved = resolve(trained.config, trained.texts.texts, len(corpus.token), len(names), impl=impl)
+    resolved = replace(resolved, machines_beside=True)
     with reproducible(resolved.seed):
         trainer = cross_fit.fit(Dataset(corpus, labels), len(names), resolved, trained.report.epochs)
-    calibration = Calibration(trained.report.ensemble_weights, trained.report.temperature)
+    calibration = run(trained.texts, tmp_path / "again.onnx", trained.config).selected.calibration
     expected = calibration.combine(trainer.predict(trainer.encode(corpus)))
     answers = Classifier.load(trained.path).predict(trained.texts.texts, explain=True)
     found = np.array([answer.explanation.logit_values for answer in answers if answer.explanation])

@@ -62,7 +62,7 @@ def test_without_validation_rows_no_epoch_has_a_score(dataset: Dataset) -> None:
 def test_two_threads_give_the_same_bytes_as_one_fit_after_the_other(
     dataset: Dataset, number: int, dropout: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(validation, "best_epoch", lambda *_: number)
+    monkeypatch.setattr(validation.LabelValidation, "epoch", lambda *_: number)
     config, classes = resolved(dataset, model=ModelConfig(dim=8, dropout=dropout)), classes_of(dataset)
     fifth = np.arange(150) % 5
     splits = [dataset.split(fifth == i) for i in (0, 1, 2)]
@@ -91,7 +91,7 @@ def test_two_threads_give_the_same_bytes_as_one_fit_after_the_other(
 def test_a_callback_follows_what_the_main_thread_does(
     dataset: Dataset, count: int, number: int, dropout: float, phases: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(validation, "best_epoch", lambda *_: number)
+    monkeypatch.setattr(validation.LabelValidation, "epoch", lambda *_: number)
     config, callback = resolved(dataset, model=ModelConfig(dim=8, dropout=dropout)), Recorder()
     parts = np.arange(150) % (count + 1)
     splits = [dataset.split(parts == i) for i in range(count)]

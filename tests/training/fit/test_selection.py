@@ -9,7 +9,7 @@ from textcls_training.data.dataset import Dataset, Split
 from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit.selection import end_to_end, select
-from textcls_training.fit.validation import EpochScore, LabelSetValidation, LabelValidation, best_epoch
+from textcls_training.fit.validation import EpochScore, LabelSetValidation, LabelValidation
 from textcls_training.models.calibration import Calibration
 
 
@@ -18,28 +18,33 @@ def dataset(sample: LabelledTexts) -> Dataset:
     return dataset_of(sample)
 
 
+def sure_of(right: int, sure: int, rows: int = 100) -> Float32:
+    """Return logits [1, rows, 2] that answer the first rows right, label 0, and are twice as sure of the very first."""
+    row_R = np.arange(rows)
+    margin_R = np.where(row_R < right, 1.0, -1.0) * np.where(row_R < sure, 2.0, 1.0)
+    return np.stack([margin_R, -margin_R], 1)[None].astype(np.float32)
+
+
 @pytest.mark.parametrize(
-    ("accuracies", "rows", "number"),
+    ("by_epoch", "number"),
     [
-        ([0.5, 0.9, 0.8], 100, 2),
-        ([0.5, 0.82, 0.8], 100, 3),
-        ([0.9, 0.9, 0.1], 100, 2),
-        ([0.5, 0.9, 0.8], 8, 3),
-        ([0.7], 100, 1),
+        ([sure_of(50, 0), sure_of(90, 0), sure_of(80, 0)], 2),
+        ([sure_of(80, 0), sure_of(80, 0)], 2),
+        ([sure_of(80, 60), sure_of(80, 0)], 1),
+        ([sure_of(6, 0, 8), sure_of(5, 0, 8)], 2),
+        ([sure_of(70, 0)], 1),
     ],
     ids=[
         "clearly better",
-        "within a standard error",
-        "ties go to the lower loss",
+        "the same",
+        "as many right, and more honest",
         "few rows prove little",
         "one epoch",
     ],
 )
-def test_the_last_epoch_is_kept_unless_another_is_clearly_better(
-    accuracies: list[float], rows: int, number: int
-) -> None:
-    scores = [EpochScore(accuracy, negative_loss=float(i)) for i, accuracy in enumerate(accuracies)]
-    assert best_epoch(scores, rows) == number
+def test_the_last_epoch_is_kept_unless_another_is_clearly_better(by_epoch: list[Float32], number: int) -> None:
+    labels = np.zeros(by_epoch[0].shape[1], np.int64)
+    assert LabelValidation(labels).epoch(by_epoch) == number
 
 
 def test_of_several_labels_the_last_epoch_is_kept_whatever_frequent_ones_say() -> None:

@@ -78,6 +78,7 @@ class ResolvedConfig:
         impl: who trains, see `chosen_impl`.
         on_gpu: whether steps are taken on a GPU.
         refit: whether what is saved is trained anew on all rows, validation rows too, see `MANY_ROWS`.
+        machines_beside: whether machines of one label against the rest stand beside the view of pieces.
     """
 
     features: FeatureConfig
@@ -100,6 +101,7 @@ class ResolvedConfig:
     head: Head = "linear"
     on_gpu: bool = False
     refit: bool = True
+    machines_beside: bool = False
 
 
 def resolve(

@@ -105,14 +105,12 @@ def _steps(g: GraphBuilder, rows: QuantizedRows, name: str) -> str:
 def indexed_rows(g: GraphBuilder, tables: LookupTables) -> str:
     """Return the rows of all kinds that the index finds, in all views, and those that are reserved [R + 2, G, X]."""
     views = len(tables.kinds[0])
-    kinds = [_rows_of_view(g, tables, kind, 0) for kind in range(len(tables.kinds))]
-    reserved_2GX = g.constant(tables.reserved_rows(), quantize.LOADED_TYPE)
-    if views == 1:
-        return g.node("Concat", *kinds, reserved_2GX, axis=0)
-    for kind, first_RGX in enumerate(kinds):
-        more = [_rows_of_view(g, tables, kind, view) for view in range(1, views)]
-        kinds[kind] = g.node("Concat", first_RGX, *more, axis=1)
-    return g.node("Concat", *kinds, g.node("Concat", *[reserved_2GX] * views, axis=1), axis=0)
+    kinds = []
+    for kind in range(len(tables.kinds)):
+        of_views = [_rows_of_view(g, tables, kind, view) for view in range(views)]
+        kinds.append(of_views[0] if views == 1 else g.node("Concat", *of_views, axis=1))
+    reserved_2GX = g.constant(tables.reserved_rows(tables.shape[0]), quantize.LOADED_TYPE)
+    return g.node("Concat", *kinds, reserved_2GX, axis=0)
 
 
 def _rows_of_view(g: GraphBuilder, tables: LookupTables, kind: int, view: int) -> str:
@@ -120,7 +118,7 @@ def _rows_of_view(g: GraphBuilder, tables: LookupTables, kind: int, view: int) -
     rows = tables.kinds[kind][view]
     if rows is None:
         zero = g.constant(0, quantize.LOADED_TYPE)
-        return g.node("Expand", zero, g.integers(tables.index.kinds[kind], *tables.view_shape))
+        return g.node("Expand", zero, g.integers(tables.index.kinds[kind], *tables.view_shape(view)))
     names = {(0, 0): "word", (1, 0): "bigram"}
     if tables.ngram_index is not None:
         names[0, len(tables.kinds[0]) - 1] = "piece"

@@ -19,6 +19,8 @@ from textcls_training.torch_parts import torch_part
 OVERHEAD_BYTES: Final = 40_000
 # The nodes of a third view, and what the metadata say of its vectors.
 VECTORS_BYTES: Final = 10_000
+# The nodes that count each distinct token once.
+DISTINCT_BYTES: Final = 2_000
 
 
 def budget(size: Size, labels: int) -> int | None:
@@ -59,6 +61,8 @@ def _head_bytes(model: TrainedModel) -> int:
     size = 100 * model.classifiers[0].labels
     if model.vector_view is not None:
         size += VECTORS_BYTES
+    if any(model.distinct):
+        size += DISTINCT_BYTES
     if model.foldable:
         return size
     if model.linear:

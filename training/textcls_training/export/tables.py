@@ -30,7 +30,8 @@ class LookupTables:
             of a view, and adds nothing to it.
         ngram_index: perfect hash of n-grams; None without.
         ngram_rows: of n-grams in the last view; None without.
-        distinct: whether each distinct token of a text counts once, see `TrainedModel`; only folded tables can say so.
+        distinct: of each group whether each distinct token of a text counts once, see `HashedView`; only folded tables
+            can say so.
     """
 
     features: FeatureConfig
@@ -39,23 +40,23 @@ class LookupTables:
     kinds: Sequence[Sequence[QuantizedRows | None]]
     ngram_index: PerfectHash | None = None
     ngram_rows: QuantizedRows | None = None
-    distinct: bool = False
+    distinct: Sequence[bool] = ()
 
     @property
     def shape(self) -> tuple[int, int]:
         """Groups and columns of all views together (G, X)."""
-        groups, columns = self.view_shape
-        return groups * len(self.kinds[0]), columns
+        shapes = [self.view_shape(view) for view in range(len(self.kinds[0]))]
+        return sum(groups for groups, _ in shapes), shapes[0][1]
 
-    @property
-    def view_shape(self) -> tuple[int, int]:
-        """Groups and columns of one view, which are those of any."""
-        rows = next(rows for rows in self.kinds[0] if rows is not None)
+    def view_shape(self, view: int) -> tuple[int, int]:
+        """Return groups and columns of one view."""
+        rows = next(of_kind[view] for of_kind in self.kinds if of_kind[view] is not None)
+        assert rows is not None
         return rows.shape[1:]
 
-    def reserved_rows(self) -> Float32:
-        """Return the rows of a view behind those of a table [2, G, X]: that of padding, and that of absent features."""
-        reserved_2GX = np.zeros((2, *self.view_shape), np.float32)
+    def reserved_rows(self, groups: int) -> Float32:
+        """Return the rows behind those of a table [2, G, X]: that of padding, and that of absent features."""
+        reserved_2GX = np.zeros((2, groups, self.shape[1]), np.float32)
         if self.folded:
             reserved_2GX[0, :, -2] = NO_SCORE
         reserved_2GX[0, :, -1] = 1
@@ -64,11 +65,11 @@ class LookupTables:
     def table(self) -> Float32:
         """Return the rows of all kinds in all views, and those that are reserved [R + 2, G, X]."""
         views = []
-        for of_view in zip(*self.kinds, strict=True):
-            parts = []
+        for view, of_view in enumerate(zip(*self.kinds, strict=True)):
+            shape, parts = self.view_shape(view), []
             for rows, count in zip(of_view, self.index.kinds, strict=True):
-                parts.append(np.zeros((count, *self.view_shape), np.float32) if rows is None else rows.dequantized())
-            views.append(np.concatenate([*parts, self.reserved_rows()]))
+                parts.append(np.zeros((count, *shape), np.float32) if rows is None else rows.dequantized())
+            views.append(np.concatenate([*parts, self.reserved_rows(shape[0])]))
         return np.concatenate(views, 1)
 
     def word_weights(self, words: Sequence[str]) -> Float32:
@@ -89,8 +90,8 @@ class LookupTables:
         table_RGX = self.table()
         token_BTGX = np.broadcast_to(table_RGX[-2], (*padding_BT.shape, *table_RGX.shape[1:])).copy()
         token_BTGX[~padding_BT] = self._token_sums(corpus, table_RGX)
-        if self.distinct:
-            token_BTGX[~padding_BT, :, -2] -= _log_repeats(corpus)[:, None]
+        if any(self.distinct):
+            token_BTGX[~padding_BT, :, -2] -= np.outer(_log_repeats(corpus), np.array(self.distinct, np.float32))
         return padding_BT, token_BTGX
 
     def _token_sums(self, corpus: Corpus, table_RGX: Float32) -> Float32:
@@ -100,7 +101,8 @@ class LookupTables:
         if self.ngram_index is not None and self.ngram_rows is not None:
             outside = np.flatnonzero(sum_of_type[:, -1, -1] == 0)
             hashes, exist = features.ngram_hashes([corpus.types[i] for i in outside], self.features)
-            ngram_RGX = np.concatenate([self.ngram_rows.dequantized(), self.reserved_rows()])
+            rows_RGX = self.ngram_rows.dequantized()
+            ngram_RGX = np.concatenate([rows_RGX, self.reserved_rows(rows_RGX.shape[1])])
             row = np.where(exist, self.ngram_index.rows(hashes), self.ngram_index.absent)
             sum_of_type[outside, -ngram_RGX.shape[1] :] += ngram_RGX[row].sum(1)
         token_NGX = sum_of_type[corpus.token]

@@ -49,12 +49,12 @@ def build_text_graph(tables: LookupTables, max_tokens: int) -> onnx.ModelProto:
     row_KBTGX = rows_of_table(g, table_RGX, row_KBT, name="rows")
     outside_1BT11 = _out_of_vocabulary(g, row_KBTGX)
     g.node("Not", g.node("Squeeze", outside_1BT11, g.integers(0, 3, 4)), name="known")
-    total = "every_time" if tables.distinct else "token"
+    total = "every_time" if any(tables.distinct) else "token"
     token_BTGX = g.node("ReduceSum", row_KBTGX, g.integers(0), keepdims=0, name=None if tables.ngram_index else total)
     if tables.ngram_index and tables.ngram_rows:
         _add_ngrams(g, tables, tables.ngram_index, tables.ngram_rows, outside_1BT11, token_BTGX, tokens_BT, total)
-    if tables.distinct:
-        _count_once(g, tables.shape[1], hash_KBT, tokens_BT, total)
+    if any(tables.distinct):
+        _count_once(g, tables, hash_KBT, tokens_BT, total)
 
     text, outputs = text_graph_values(*tables.shape)
     outputs += _row_outputs(tables)
@@ -93,7 +93,7 @@ def _add_ngrams(
 ) -> None:
     """Name `total` the sums of all tokens [B, T, G, X], with the n-grams of those that are out of vocabulary."""
     row_RGX = dequantized_rows(g, rows, "ngram")
-    ngram_RGX = g.node("Concat", row_RGX, g.constant(tables.reserved_rows(), quantize.LOADED_TYPE), axis=0)
+    ngram_RGX = g.node("Concat", row_RGX, g.constant(tables.reserved_rows(rows.shape[1]), quantize.LOADED_TYPE), axis=0)
     places = perfect_hash_nodes(g, index, "ngram")
     some = g.node("ReduceMax", outside_1BT11, keepdims=0)
 
@@ -123,8 +123,9 @@ def _add_ngrams(
     )
 
 
-def _count_once(g: GraphBuilder, columns: int, hash_KBT: str, tokens_BT: str, total: str) -> None:
-    """Name `token` the sums `total` with the logarithm of how often each token comes in its text taken off its scores.
+def _count_once(g: GraphBuilder, tables: LookupTables, hash_KBT: str, tokens_BT: str, total: str) -> None:
+    """Name `token` the sums `total` with the logarithm of how often each token comes in its text taken off its scores
+    in the groups in which distinct ones count once.
 
     Tokens are told apart by the hash of their word, and by the number of their text in the upper half of 64 bits.
     """
@@ -138,9 +139,9 @@ def _count_once(g: GraphBuilder, columns: int, hash_KBT: str, tokens_BT: str, to
     log_U = g.node("Log", g.node("Cast", "times", to=TensorProto.FLOAT))
     log_N = g.node("Gather", log_U, "key_of_token")
     log_BT11 = g.node("Unsqueeze", g.node("Reshape", log_N, g.node("Shape", tokens_BT)), g.integers(2, 3))
-    score_X = np.zeros(columns, np.float32)
-    score_X[-2] = 1
-    g.node("Sub", total, g.node("Mul", log_BT11, g.constant(score_X, np.float32)), name="token")
+    score_GX = np.zeros(tables.shape, np.float32)
+    score_GX[:, -2] = tables.distinct
+    g.node("Sub", total, g.node("Mul", log_BT11, g.constant(score_GX, np.float32)), name="token")
 
 
 def _branch(name: str, g: GraphBuilder, *outputs: str) -> onnx.GraphProto:

@@ -1,6 +1,5 @@
 """What validation rows choose: the epoch to stop at, and the calibration there."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,7 +7,7 @@ import numpy as np
 
 from textcls_training.data.arrays import Float32, Float64, Int64
 from textcls_training.fit.split_parts import SplitParts
-from textcls_training.fit.validation import LabelValidation, Validation
+from textcls_training.fit.validation import LabelValidation, Validation, clearly_lower
 from textcls_training.models.calibration import AnyCalibration
 
 
@@ -61,8 +60,7 @@ def better(one: SelectionResult, other: SelectionResult, errors: float = 1.0) ->
     """Whether `one` answers its validation rows better, which are the first ones of the `other`: with a lower
     cross-entropy, by more than so many standard errors.
     """
-    gain_R = _losses(other)[: len(one.validation)] - _losses(one)
-    return len(gain_R) > 1 and bool(gain_R.mean() > errors * gain_R.std(ddof=1) / math.sqrt(len(gain_R)))
+    return clearly_lower(_losses(one), _losses(other)[: len(one.validation)], errors)
 
 
 def _losses(selected: SelectionResult) -> Float64:

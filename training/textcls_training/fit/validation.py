@@ -95,9 +95,15 @@ class LabelValidation:
         return EpochScore.of(logits_RC, self.labels)
 
     def epoch(self, by_epoch: Sequence[Float32]) -> int:
-        """Return the last epoch unless another is better by more than one standard error."""
-        combined = [self.calibrate(logits_VRC).combine(logits_VRC) for logits_VRC in by_epoch]
-        return best_epoch([self.score(logits_RC) for logits_RC in combined], len(self))
+        """Return the last epoch, where all rates have fallen to zero, unless another has a lower cross-entropy, by more
+        than two standard errors.
+        """
+        losses = []
+        for logits_VRC in by_epoch:
+            found = self.calibrate(logits_VRC)
+            losses.append(self.losses(found.probabilities(found.combine(logits_VRC))))
+        best = min(range(len(losses)), key=lambda number: float(losses[number].mean()))
+        return best + 1 if clearly_lower(losses[best], losses[-1], 2.0) else len(losses)
 
     def calibrate(self, logits_VRC: Float32) -> Calibration:
         """Fit ensemble weights and temperature."""
@@ -155,14 +161,10 @@ class LabelSetValidation:
         return right_of_most_probable(probability_RC, self.target_RC)
 
 
-def best_epoch(scores: Sequence[EpochScore], rows: int) -> int:
-    """Return the number (from 1) of the epoch to stop at, by the scores of so many rows.
-
-    That is the last one, where all rates have fallen to zero, unless another beats it by more than one standard error.
-    """
-    best = max(scores)
-    error = math.sqrt(best.accuracy * (1 - best.accuracy) / rows)
-    return scores.index(best) + 1 if best.accuracy - scores[-1].accuracy > error else len(scores)
+def clearly_lower(loss_R: Float64, other_R: Float64, errors: float = 1.0) -> bool:
+    """Whether losses of the same rows are lower in the mean than others, by more than so many standard errors."""
+    gain_R = other_R - loss_R
+    return len(gain_R) > 1 and bool(gain_R.mean() > errors * gain_R.std(ddof=1) / math.sqrt(len(gain_R)))
 
 
 def validation_of(datasets: Sequence[Dataset], goal: Goal | None = None) -> Validation:

@@ -64,11 +64,14 @@ class HashedView:
         space: its features, their rows and weights.
         table_VD: a vector for each row of `space`; row 0 is nothing and stays zero.
         classifier: from the weighted sums of rows to logits.
+        distinct: of each seed, whether each distinct token of a text counts once for it: one that comes c times has the
+            weight 1/c each time, before attention is normalised. Empty where none does.
     """
 
     space: FeatureSpace
     table_VD: Float32
     classifier: Classifier
+    distinct: tuple[bool, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +120,11 @@ class TrainedModel:
         types: the distinct tokens of the training texts.
         views: words, vectors and pieces, of which the last two may be missing; by bits one.
         ensemble_weights: one a view, at least 0, summing to 1.
-        distinct: whether each distinct token of a text counts once: one that comes c times has the weight 1/c each
-            time, before attention is normalised.
     """
 
     types: list[str]
     views: Sequence[View]
     ensemble_weights: tuple[float, ...]
-    distinct: bool = False
 
     @property
     def classifiers(self) -> list[Classifier]:
@@ -147,13 +147,22 @@ class TrainedModel:
         return [view for view in self.views if not isinstance(view, BitView)]
 
     @property
+    def distinct(self) -> tuple[bool, ...]:
+        """Of each seed of each view, whether each distinct token counts once for it: see `HashedView`."""
+        found: list[bool] = []
+        for view in self.table_views:
+            none = (False,) * view.classifier.config.seeds
+            found += (view.distinct or none) if isinstance(view, HashedView) else none
+        return tuple(found)
+
+    @property
     def foldable(self) -> bool:
         """Whether head and seeds of every view fold into its table, see `Classifier.folded`.
 
-        Vectors of a file, which are wide, always do: where there are some, the other views do, too, however many labels
-        there are.
+        Vectors of a file, which are wide, always do, and so do machines: where there are some, all views do, however
+        many labels there are.
         """
-        if self.vector_view is not None:
+        if self.vector_view is not None or any(self.distinct):
             return True
         return all(model.foldable for model in self.classifiers)
 

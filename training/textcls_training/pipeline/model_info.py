@@ -38,11 +38,12 @@ def model_info(
     bias = empty_text_logits(model) if linear else (0.0,) * len(names)
     if terms is not None:
         bias = tuple(float(np.float32(one) + more) for one, more in zip(bias, terms.bias_C, strict=True))
+    seeds = [one.config.seeds for one in model.classifiers]
     return ModelInfo(
         labels=tuple(names),
         bias=bias,
         temperature=selected.calibration.temperature,
-        **_task(selected.calibration, distinct=model.distinct, columns=terms is not None),
+        **_task(selected.calibration, distinct=any(model.distinct), columns=terms is not None),
         columns=() if terms is None else terms.columns,
         max_tokens=config.max_tokens,
         features=config.features,
@@ -58,6 +59,7 @@ def model_info(
             "class_weight": _plain_weights(config.class_weight, names),
             "rationales": sum(map(bool, given.rationales or ())),
             "shares": [round(weight, 6) for weight in model.ensemble_weights],
+            **({"seeds": seeds} if max(seeds) > config.model.seeds else {}),
             "gate": model.gate,
             "optim": asdict(config.optim),
             "held_out_rows": len(selected.validation),

@@ -34,10 +34,11 @@ class FoldedHead:
     def __init__(
         self, classifiers: Sequence[Classifier], ensemble_weights: Sequence[float], calibration: AnyCalibration
     ) -> None:
-        config = classifiers[0].config
-        self.kind: Attention = config.attention
+        self.kind: Attention = classifiers[0].config.attention
         self.bias_C = ensemble_bias(classifiers, ensemble_weights)
-        self.ensemble_G1 = np.repeat(np.array(ensemble_weights, np.float32), config.seeds)[:, None] / config.seeds
+        seeds_V = np.array([one.config.seeds for one in classifiers])
+        ensemble_G = np.repeat(np.array(ensemble_weights, np.float32) / seeds_V.astype(np.float32), seeds_V)
+        self.ensemble_G1 = ensemble_G[:, None]
         self.calibration = calibration
 
     def __call__(self, padding_BT: Any, token_BTGX: Any, xp: Any = np) -> HeadOutputs:

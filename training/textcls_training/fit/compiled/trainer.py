@@ -17,6 +17,7 @@ from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.data.arrays import Float32, Int64, starts
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
+from textcls_training.data.feature_space import FeatureSpace
 from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.fit.any_trainer import AnyTrainer, diverged
 from textcls_training.fit.callbacks import NOBODY, Callback
@@ -24,8 +25,10 @@ from textcls_training.fit.compiled.arrays import Losses, Targets
 from textcls_training.fit.compiled.learner import Encoded, Learner
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.label_weights import FOCUS, class_weights, label_set_weights, log_odds
+from textcls_training.fit.one_vs_rest.beside import MachinesBeside
+from textcls_training.fit.one_vs_rest.features import Features
 from textcls_training.fit.schedule import rate_factor
-from textcls_training.models.ensemble import VECTORS, TrainedModel
+from textcls_training.models.ensemble import VECTORS, HashedView, TrainedModel
 from textcls_training.state.arrays_file import Arrays
 from textcls_training.state.checkpoints import Learned
 
@@ -40,6 +43,7 @@ class CompiledTrainer(AnyTrainer):
 
     Attributes:
         learners: of each view, in the order of `TrainedModel.views`.
+        machines: beside the last of them, in the ensemble behind all; None without any.
     """
 
     def __init__(self, dataset: Dataset, classes: int, config: ResolvedConfig, stop: Stop | None = None) -> None:
@@ -50,24 +54,30 @@ class CompiledTrainer(AnyTrainer):
             for learner in self.learners:
                 learner.weights.bias_C[:] = bias_C
         self._targets = targets_of(dataset, classes, config)
-        self._encoded = self.encode(dataset.corpus)
+        self._encoded = [learner.encode(dataset.corpus) for learner in self.learners]
         pairs = zip(self.learners, self._encoded, strict=True)
-        self._threads = ThreadPoolExecutor(max(1, self.views - 1))
+        self._threads = ThreadPoolExecutor(max(1, len(self.learners) - 1))
         self._scratch = [learner.scratch(encoded, config.optim.batch_size) for learner, encoded in pairs]
+        self.machines: MachinesBeside | None = None
+        space = self.learners[-1].space
+        if config.machines_beside and isinstance(space, FeatureSpace):
+            texts = self._encoded[-1].texts
+            self.machines = MachinesBeside(space, texts, dataset, classes, config, self.stop)
 
     @property
     def views(self) -> int:
-        """How many views there are."""
-        return len(self.learners)
+        """How many views there are, machines included."""
+        return len(self.learners) + (self.machines is not None)
 
     def leave_out(self, view: int) -> None:
         """Go on without a view: the others do not know of it."""
         for of_views in (self.learners, self._encoded, self._scratch):
             del of_views[view]
 
-    def encode(self, corpus: Corpus) -> list[Encoded]:
+    def encode(self, corpus: Corpus) -> list[Encoded | Features]:
         """Prepare texts for each view."""
-        return [learner.encode(corpus) for learner in self.learners]
+        found = [learner.encode(corpus) for learner in self.learners]
+        return [*found] if self.machines is None else [*found, self.machines.features_of(found[-1].texts)]
 
     def train_epoch(self, number: int, callback: Callback = NOBODY) -> None:
         """Pass once over all rows, or until a stop is requested, which is noticed every few steps.
@@ -90,7 +100,7 @@ class CompiledTrainer(AnyTrainer):
         size_K = np.array([len(text_B) for text_B in batches], np.int64)
         loss_K = np.sum(list(self._side_by_side(self._steps(batches, size_K, factor_K))), axis=0)
         self.step_number += len(batches)
-        means: list[float] = (loss_K / (self.views * size_K)).tolist()
+        means: list[float] = (loss_K / (len(self.learners) * size_K)).tolist()
         for k, mean in enumerate(means, 1):
             if not math.isfinite(mean):
                 raise diverged(f" at step {first + k}: the loss is not finite")
@@ -135,13 +145,14 @@ class CompiledTrainer(AnyTrainer):
         for other in others:
             yield other.result()
 
-    def predict(self, encoded_V: Sequence[Encoded]) -> Float32:
+    def predict(self, encoded_V: Sequence[Any]) -> Float32:
         """Return the logits [V, R, C] of each view, of what `encode` has made of texts.
 
         Raises:
             ConfigError: they are not finite.
         """
-        jobs = [partial(one.predict, encoded) for one, encoded in zip(self.learners, encoded_V, strict=True)]
+        views: list[Any] = [*self.learners, *([] if self.machines is None else [self.machines])]
+        jobs = [partial(view.predict, encoded) for view, encoded in zip(views, encoded_V, strict=True)]
         logits_VRC = np.stack(list(self._side_by_side(jobs)))
         if not np.isfinite(logits_VRC).all():
             raise diverged(": answers are not finite")
@@ -150,6 +161,10 @@ class CompiledTrainer(AnyTrainer):
     def trained_model(self, ensemble_weights: tuple[float, ...]) -> TrainedModel:
         """Return what has been learned, with the weights that validation rows gave to the views."""
         views = [learner.view() for learner in self.learners]
+        last = views[-1]
+        if self.machines is not None and isinstance(last, HashedView):
+            *others, own, weight = ensemble_weights
+            views[-1], ensemble_weights = self.machines.joined(last, own, weight), (*others, own + weight)
         return TrainedModel(self.dataset.corpus.types, views, ensemble_weights)
 
 

@@ -12,7 +12,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls.model.features import FeatureConfig
 from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.data.arrays import Float32, Int64
 from textcls_training.data.corpus import Corpus
@@ -20,6 +19,7 @@ from textcls_training.data.dataset import Dataset
 from textcls_training.data.feature_space import FeatureSpace
 from textcls_training.fit.any_trainer import AnyTrainer, diverged
 from textcls_training.fit.callbacks import NOBODY, Callback
+from textcls_training.fit.compiled.arrays import Texts
 from textcls_training.fit.compiled.learner import encode, uses_of
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.label_weights import label_set_weights
@@ -45,12 +45,12 @@ class View:
         dual_NC: of each training text, how much it counts in each machine.
     """
 
-    def __init__(self, corpus: Corpus, features: FeatureConfig, classes: int, config: ResolvedConfig) -> None:
-        self.space = FeatureSpace.fit(corpus, features, config.least_buckets)
-        self.features = self.encode(corpus)
+    def __init__(self, space: FeatureSpace, texts: Texts, classes: int) -> None:
+        self.space = space
+        self.features = self.features_of(texts)
         self.weight_FC = np.zeros((len(self.space.weight), classes), np.float32)
         self.bias_C = np.zeros(classes, np.float32)
-        self.dual_NC = np.zeros((len(corpus), classes), np.float32)
+        self.dual_NC = np.zeros((len(texts.start) - 1, classes), np.float32)
 
     @property
     def name(self) -> str:
@@ -59,7 +59,10 @@ class View:
 
     def encode(self, corpus: Corpus) -> Features:
         """Return the features of texts."""
-        texts = encode(self.space, corpus)
+        return self.features_of(encode(self.space, corpus))
+
+    def features_of(self, texts: Texts) -> Features:
+        """Return the features of texts, as the view reads them."""
         return features_of(texts, self.space.weight, uses_of(texts))
 
     def train(self, text_B: Int64, cost_NC: Float32) -> float:
@@ -72,12 +75,17 @@ class View:
         answers(features, self.weight_FC, self.bias_C, margin_RC)
         return margin_RC
 
+    def forget_rows(self) -> None:
+        """Keep the machines alone: they are not trained any more."""
+        self.features = Features(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
+        self.dual_NC = np.zeros((0, len(self.bias_C)), np.float32)
+
     def learned(self, config: ResolvedConfig) -> HashedView:
         """Return what has been learned: a vector of a token has an entry for each label."""
         labels = len(self.bias_C)
         head_CX, query_SD = np.eye(labels, dtype=np.float32), np.zeros((1, labels), np.float32)
         classifier = LinearClassifier(config.model, query_SD, head_CX, self.bias_C.copy(), labels)
-        return HashedView(self.space, self.weight_FC, classifier)
+        return HashedView(self.space, self.weight_FC, classifier, distinct=(True,))
 
 
 class OneVsRestTrainer(AnyTrainer):
@@ -91,7 +99,9 @@ class OneVsRestTrainer(AnyTrainer):
 
     def __init__(self, dataset: Dataset, classes: int, config: ResolvedConfig, stop: Stop | None = None) -> None:
         super().__init__(dataset, classes, config, stop)
-        self.machines = [View(dataset.corpus, one, classes, config) for one in config.features.views()]
+        corpus, views = dataset.corpus, config.features.views()
+        spaces = [FeatureSpace.fit(corpus, features, config.least_buckets) for features in views]
+        self.machines = [View(space, encode(space, corpus), classes) for space in spaces]
         self._cost_NC = costs_of(dataset, config)
         self._threads = ThreadPoolExecutor(len(self.machines))
 
@@ -114,7 +124,7 @@ class OneVsRestTrainer(AnyTrainer):
         Raises:
             ConfigError: the loss is not finite.
         """
-        order = np.random.default_rng([self.config.seed, number]).permutation(len(self.dataset.labels))
+        order = order_of(number, len(self.dataset.labels), self.config.seed)
         for first in range(0, len(order), TEXTS_AT_ONCE):
             if self.stop.requested:
                 return
@@ -155,11 +165,16 @@ class OneVsRestTrainer(AnyTrainer):
     def trained_model(self, ensemble_weights: tuple[float, ...]) -> TrainedModel:
         """Return what has been learned, with the weights that validation rows gave to the views."""
         views = [view.learned(self.config) for view in self.machines]
-        return TrainedModel(self.dataset.corpus.types, views, ensemble_weights, distinct=True)
+        return TrainedModel(self.dataset.corpus.types, views, ensemble_weights)
 
     def _side_by_side(self, jobs: Sequence[Callable[[], Any]]) -> list[Any]:
         """Return what jobs of views come to, which share nothing: all at once."""
         return [job.result() for job in [self._threads.submit(job) for job in jobs]]
+
+
+def order_of(number: int, rows: int, seed: int) -> Int64:
+    """Return in what order a pass, numbered from 1, visits the rows."""
+    return np.random.default_rng([seed, number]).permutation(rows)
 
 
 def costs_of(dataset: Dataset, config: ResolvedConfig) -> Float32:

@@ -1,0 +1,90 @@
+"""Machines beside the view of pieces, where a text has one label: gradient steps and a machine a label read the same
+features, and held-out rows fit how much each counts.
+
+A low rank that learns what to attend to, and the largest margin of all distinct tokens alike, go wrong on different
+texts (training/README.md). Machines have one answer, so they are trained once, before the first epoch. In a saved model
+they are a second seed of the view: C more columns of a token's vector, which that seed alone reads, one for each label.
+
+Shapes: F features of the view, N training texts, R texts of a prediction, C labels, D width of the view, W = D + C,
+S = 2 seeds.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from textcls_training.config.resolve import MACHINE_PASSES, ResolvedConfig
+from textcls_training.data.arrays import Float32
+from textcls_training.data.dataset import Dataset
+from textcls_training.data.feature_space import FeatureSpace
+from textcls_training.fit.compiled.arrays import Texts
+from textcls_training.fit.interrupt import Stop
+from textcls_training.fit.label_weights import class_weights
+from textcls_training.fit.one_vs_rest.features import Features
+from textcls_training.fit.one_vs_rest.trainer import View, order_of
+from textcls_training.models.ensemble import HashedView
+from textcls_training.models.linear_classifier import LinearClassifier
+
+# What a mistake costs, rows being of length 1. Measured: training/README.md.
+COST: Final = 0.3
+
+
+class MachinesBeside:
+    """Trained machines that read the features of a view.
+
+    Args:
+        space: these features.
+        texts: the training texts, as the view reads them.
+        dataset: the training rows.
+        classes: how many labels there are.
+        config: seed, and weights of the labels.
+        stop: by which somebody may end the training.
+    """
+
+    def __init__(
+        self, space: FeatureSpace, texts: Texts, dataset: Dataset, classes: int, config: ResolvedConfig, stop: Stop
+    ) -> None:
+        view = View(space, texts, classes)
+        cost_NC = _costs(dataset, classes, config)
+        for number in range(1, MACHINE_PASSES + 1):
+            if not stop.requested:
+                view.train(order_of(number, len(cost_NC), config.seed), cost_NC)
+        self._view = view
+        view.forget_rows()
+
+    def features_of(self, texts: Texts) -> Features:
+        """Return the features of texts, as the view reads them."""
+        return self._view.features_of(texts)
+
+    def predict(self, features: Features) -> Float32:
+        """Return the margins [R, C] of texts."""
+        return self._view.predict(features)
+
+    def joined(self, view: HashedView, own_weight: float, weight: float) -> HashedView:
+        """Return the view with these machines as its second seed, each of the two in the ensemble with its weight."""
+        classifier = view.classifier
+        assert isinstance(classifier, LinearClassifier)
+        total = own_weight + weight
+        own, share = (own_weight / total, weight / total) if total else (1.0, 0.0)
+        labels, width = classifier.labels, classifier.config.dim
+        query_SW = np.zeros((2, width + labels), np.float32)
+        query_SW[0, :width] = classifier.query_SD[0]
+        head_CSW = np.zeros((labels, 2, width + labels), np.float32)
+        head_CSW[:, 0, :width] = np.float32(own) * classifier.head_CX
+        head_CSW[:, 1, width:] = np.float32(share) * np.eye(labels, dtype=np.float32)
+        bias_C = np.float32(own) * classifier.bias_C + np.float32(share) * self._view.bias_C
+        config = replace(classifier.config, dim=width + labels, seeds=2)
+        joined = LinearClassifier(config, query_SW, head_CSW.reshape(labels, -1), bias_C, classifier.numbers + labels)
+        table_FW = np.concatenate([view.table_VD, self._view.weight_FC], 1)
+        return HashedView(view.space, table_FW, joined, distinct=(False, True))
+
+
+def _costs(dataset: Dataset, classes: int, config: ResolvedConfig) -> Float32:
+    """Return what a mistake costs at each row and label [N, C], below 0 where the label is another one."""
+    sign_NC = 2 * np.eye(classes, dtype=np.float32)[dataset.labels] - 1
+    weight_N = class_weights(dataset.label_mass(classes), config.class_weight)[dataset.labels]
+    if dataset.weight_R is not None:
+        weight_N = weight_N * dataset.weight_R
+    cost_NC: Float32 = np.float32(COST) * weight_N[:, None] * sign_NC
+    return cost_NC
