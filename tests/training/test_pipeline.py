@@ -78,7 +78,6 @@ def test_the_saved_model_answers_as_the_trained_one(trained: Trained, tmp_path: 
     corpus = Corpus.of(trained.texts.texts, trained.config.max_tokens)
     impl = chosen_impl(trained.config)
     resolved = resolve(trained.config, trained.texts.texts, len(corpus.token), len(names), impl=impl)
-    resolved = replace(resolved, machines_beside=True)
     with reproducible(resolved.seed):
         trainer = cross_fit.fit(Dataset(corpus, labels), len(names), resolved, trained.report.epochs)
     calibration = run(trained.texts, tmp_path / "again.onnx", trained.config).selected.calibration

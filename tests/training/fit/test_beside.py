@@ -7,12 +7,12 @@ import pytest
 
 from tests.training.helpers import SMALL, Trained
 from textcls.model.classifier import Classifier
+from textcls_training.config import resolve
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.arrays import Float32
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit.one_vs_rest.beside import MachinesBeside
 from textcls_training.models.ensemble import HashedView
-from textcls_training.pipeline import preparing
 from textcls_training.pipeline.training import run
 
 # A word that says nothing of these labels comes often in the texts of one of them.
@@ -74,5 +74,5 @@ def test_some_models_have_no_machines(config: TrainConfig, tmp_path: Path) -> No
 
 
 def test_many_labels_have_no_machines(sample: LabelledTexts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preparing, "MOST_LABELS_BESIDE", 2)
+    monkeypatch.setattr(resolve, "MOST_LABELS_BESIDE", 2)
     assert not any(run(sample, tmp_path / "model.onnx", SMALL).model.distinct)

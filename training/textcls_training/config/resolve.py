@@ -50,6 +50,10 @@ _OF_GRADIENTS: Final = (
 # every table, and so many tokens, which have about eight features each; they take so many passes.
 MOST_MACHINES: Final = 128
 MOST_MACHINE_TOKENS: Final = 8_000_000
+# Where a text has one label, they stand beside the view of pieces up to so many labels, and tokens times labels: where
+# there are more, they bring nothing and take room.
+MOST_LABELS_BESIDE: Final = 50
+MOST_CELLS_BESIDE: Final = 100_000_000
 MACHINE_PASSES: Final = 8
 # On a GPU a step takes about as long for many texts as for few, so batches are as large as leaves so many steps, but
 # for memory: of so many tokens in the mean.
@@ -161,8 +165,10 @@ def resolve(
         batch_size=config.batch_size,
         on_gpu=on_gpu and large_batches(model),
     )
+    features = FeatureConfig(bigrams=False) if model.embedding == "bits" else _row_features(config, texts)
+    beside = impl == "compiled" and not several and bool(features.ngram_sizes)
     return ResolvedConfig(
-        features=FeatureConfig(bigrams=False) if model.embedding == "bits" else _row_features(config, texts),
+        features=features,
         model=model,
         optim=replace(optim, **given_rates(config)),
         epochs=epochs,
@@ -182,6 +188,7 @@ def resolve(
         head=config.head,
         on_gpu=on_gpu,
         refit=len(texts) < MANY_ROWS,
+        machines_beside=beside and labels <= MOST_LABELS_BESIDE and tokens * labels <= MOST_CELLS_BESIDE,
     )
 
 

@@ -19,6 +19,7 @@ from textcls_training.distillation.teachers import Teacher
 from textcls_training.fit.callbacks import Callback
 from textcls_training.fit.cross_fit import cross_fit
 from textcls_training.fit.interrupt import Stop
+from textcls_training.fit.paired_gain import PairedGain
 from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.threads import reproducible
 from textcls_training.models.ensemble import TrainedModel
@@ -193,8 +194,7 @@ def preferred(first: Candidate, others: Sequence[Candidate], doubt: float = 0.0)
 
 def worse_by(losses_R: Float64, than_R: Float64, errors: float) -> bool:
     """Say whether losses of the same rows are above others by so many standard errors of their difference, or more."""
-    worse_R = losses_R - than_R
-    return bool(worse_R.mean() >= errors * worse_R.std() / len(worse_R) ** 0.5)
+    return not PairedGain.of(losses_R, than_R).beyond(-errors)
 
 
 def scores(answers: TeacherAnswers, candidates: Sequence[Candidate]) -> list[HeldOutScore]:

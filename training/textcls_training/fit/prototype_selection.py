@@ -17,6 +17,7 @@ from textcls.model.teaching.centres import centres
 from textcls.model.teaching.scores import padded, scores
 from textcls_training.data.arrays import Float32, Float64, Int64
 from textcls_training.fit import calibration
+from textcls_training.fit.paired_gain import PairedGain
 from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.split_parts import SplitParts
 from textcls_training.models.calibration import PrototypeCalibration
@@ -52,9 +53,7 @@ def select_prototypes(selected: SelectionResult, classes: int) -> SelectionResul
         labels = [_evenly(label_R, _VALID_ROWS) for label_R in _labels(selected)]
         losses = [_losses(fewer, labels, mix, classes) for mix in mixes]
         best = int(np.argmin([loss_R.mean() for loss_R in losses]))
-        gain_R = losses[0] - losses[best]
-        # As of epochs: only by more than a standard error.
-        chosen = mixes[best] if gain_R.mean() > gain_R.std() / np.sqrt(len(gain_R)) else mixes[0]
+        chosen = mixes[best] if PairedGain.of(losses[best], losses[0]).beyond(1.0) else mixes[0]
     logits_RC = _all_logits(selected.parts, chosen, classes)
     if enough:
         temperature = calibration.fit(logits_RC[None], selected.labels).temperature

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from textcls_training.data.arrays import Float32, Float64, Int64
+from textcls_training.fit.paired_gain import PairedGain
 from textcls_training.fit.split_parts import SplitParts
-from textcls_training.fit.validation import LabelValidation, Validation, clearly_lower
+from textcls_training.fit.validation import LabelValidation, Validation
 from textcls_training.models.calibration import AnyCalibration
 
 
@@ -60,7 +61,7 @@ def better(one: SelectionResult, other: SelectionResult, errors: float = 1.0) ->
     """Whether `one` answers its validation rows better, which are the first ones of the `other`: with a lower
     cross-entropy, by more than so many standard errors.
     """
-    return clearly_lower(_losses(one), _losses(other)[: len(one.validation)], errors)
+    return PairedGain.of(_losses(one), _losses(other)[: len(one.validation)]).beyond(errors)
 
 
 def _losses(selected: SelectionResult) -> Float64:

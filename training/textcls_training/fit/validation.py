@@ -3,9 +3,8 @@
 Shapes: V views, R validation rows, C labels.
 """
 
-import math
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -15,14 +14,17 @@ from textcls_training.data.arrays import Float32, Float64, Int64
 from textcls_training.data.dataset import Dataset
 from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.fit import calibration, label_set_calibration
+from textcls_training.fit.paired_gain import PairedGain
 from textcls_training.models.calibration import AnyCalibration, Calibration, LabelSetCalibration
 
+# By how many standard errors an earlier epoch must be better than the last. Measured: training/README.md.
+EPOCH_ERRORS: Final = 2.0
 # What has been rounded to zero was not impossible.
 LEAST_PROBABILITY = 1e-12
 
 
 class EpochScore(NamedTuple):
-    """How an epoch did on validation rows; of equal accuracies the lower loss is better.
+    """How an epoch did on validation rows.
 
     Of several labels a row the accuracy is that of as many answers as there are labels, the most probable of all rows:
     where precision equals recall (the break-even point; Lewis 1992).
@@ -96,14 +98,14 @@ class LabelValidation:
 
     def epoch(self, by_epoch: Sequence[Float32]) -> int:
         """Return the last epoch, where all rates have fallen to zero, unless another has a lower cross-entropy, by more
-        than two standard errors.
+        than `EPOCH_ERRORS` standard errors.
         """
         losses = []
         for logits_VRC in by_epoch:
             found = self.calibrate(logits_VRC)
             losses.append(self.losses(found.probabilities(found.combine(logits_VRC))))
         best = min(range(len(losses)), key=lambda number: float(losses[number].mean()))
-        return best + 1 if clearly_lower(losses[best], losses[-1], 2.0) else len(losses)
+        return best + 1 if PairedGain.of(losses[best], losses[-1]).beyond(EPOCH_ERRORS) else len(losses)
 
     def calibrate(self, logits_VRC: Float32) -> Calibration:
         """Fit ensemble weights and temperature."""
@@ -159,12 +161,6 @@ class LabelSetValidation:
     def right(self, probability_RC: Float64) -> RightAnswers:
         """Count the right ones of as many answers as there are labels."""
         return right_of_most_probable(probability_RC, self.target_RC)
-
-
-def clearly_lower(loss_R: Float64, other_R: Float64, errors: float = 1.0) -> bool:
-    """Whether losses of the same rows are lower in the mean than others, by more than so many standard errors."""
-    gain_R = other_R - loss_R
-    return len(gain_R) > 1 and bool(gain_R.mean() > errors * gain_R.std(ddof=1) / math.sqrt(len(gain_R)))
 
 
 def validation_of(datasets: Sequence[Dataset], goal: Goal | None = None) -> Validation:

@@ -44,9 +44,6 @@ MOST_HELD_OUT_FOR_COLUMNS: Final = 50_000
 QUICK_ROWS: Final = 8_000
 QUICK_TOKENS: Final = 500_000
 QUICK_CELLS: Final = 100_000
-# Machines stand beside the view of pieces up to so many labels, and tokens times labels. Measured: training/README.md.
-MOST_LABELS_BESIDE: Final = 50
-MOST_CELLS_BESIDE: Final = 100_000_000
 # Measured on 90 labels: average precision 69 without, 52 with.
 BALANCED: Final = (
     "Balanced weights rank rare labels worse where a text may have several: leave class_weight out, unless held-out "
@@ -139,7 +136,6 @@ def prepare(task: Task, *, keeps_fits: bool = False) -> Prepared:
     resolved = _resolved(config, given, dataset, names)
     if learned is not None:
         resolved = learned.resolved(resolved, dataset)
-    resolved = replace(resolved, machines_beside=_machines_beside(resolved, dataset, len(names)))
     of_machines = one_vs_rest(resolved, config, len(names)) if machines else None
     return Prepared(names, dataset, splits, part, resolved, of_machines)
 
@@ -192,16 +188,6 @@ def _machines_suit(task: Task, dataset: Dataset, names: Sequence[str]) -> bool:
     if why is not None and config.impl == "one-vs-rest":
         raise ConfigError(f"impl one-vs-rest cannot be combined with {why}; leave one of the two out.")
     return why is None
-
-
-def _machines_beside(resolved: ResolvedConfig, dataset: Dataset, labels: int) -> bool:
-    """Return whether machines stand beside the view of pieces: where a text has one label, and labels are not many, of
-    which they bring nothing and take room.
-    """
-    if resolved.impl != "compiled" or dataset.several or dataset.probability_RC is not None:
-        return False
-    few = labels <= MOST_LABELS_BESIDE and len(dataset.corpus.token) * labels <= MOST_CELLS_BESIDE
-    return few and resolved.model.seeds == 1 and bool(resolved.features.ngram_sizes)
 
 
 def _splits(

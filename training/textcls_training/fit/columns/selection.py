@@ -7,7 +7,6 @@ it adds; all together are kept if they do better than the text alone.
 Shapes: R rows, F features, C labels.
 """
 
-import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from textcls.model.columns import Column, some_cells
 from textcls_training.data.arrays import Float32, Float64, Int64
 from textcls_training.fit.columns.design import Design
 from textcls_training.fit.columns.regression import Features, Rows, Weights, fit
+from textcls_training.fit.paired_gain import PairedGain
 from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.validation import LabelSetValidation
 from textcls_training.models.calibration import AnyCalibration, LabelSetCalibration, log_softmax
@@ -106,7 +106,7 @@ def fit_columns(columns: Sequence[Column], cells: Sequence[Sequence[str]], selec
         trial = everything
         if len(kept) < len(columns):
             trial = _Trial(kept, [some_cells(row, columns, kept) for row in cells], text, part_R)
-        if not _better(alone.loss_R, trial.best.loss_R):
+        if not PairedGain.of(trial.best.loss_R, alone.loss_R).beyond(1.0):
             return FittedColumns(None, selected, tuple(gain._replace(kept=False) for gain in gains))
         return FittedColumns(*trial.added(selected), tuple(gains))
 
@@ -128,11 +128,10 @@ class _Trial:
             rows, held_out = self.rows.only(self.part_R == part), self.part_R == part
             added_RC = rows.features @ (weights.weight_FC * mine_F[:, None])
             loss_R[held_out] = rows.losses(self.best.logits_RC[held_out] - added_RC)
-        gain_R = loss_R - self.best.loss_R
-        nats, error = float(gain_R.mean()), _error(gain_R)
+        found = PairedGain.of(self.best.loss_R, loss_R)
         first = self.design.cells_of(number)[0]
         missing = sum(not row[first] for row in self.cells) / len(self.cells)
-        return ColumnGain(self.columns[number].name, nats > ERRORS * error, nats, error, missing)
+        return ColumnGain(self.columns[number].name, found.beyond(ERRORS), *found, missing)
 
     def added(self, selected: SelectionResult) -> tuple[ColumnTerms, SelectionResult]:
         """Return what columns add to the logits before calibration, and what held-out rows choose with that."""
@@ -191,12 +190,3 @@ def _tried(rows: Rows, penalty: float, part_R: Int64, start: Weights | None = No
         mine = part_R == part
         logits_RC[mine] = weights.logits(rows.text_RC[mine], rows.features.only(mine))
     return _Tried(everything, by_part, logits_RC, rows.losses(logits_RC))
-
-
-def _better(loss_R: Float64, other_R: Float64) -> bool:
-    gain_R = loss_R - other_R
-    return float(gain_R.mean()) > _error(gain_R)
-
-
-def _error(gain_R: Float64) -> float:
-    return float(gain_R.std(ddof=1)) / math.sqrt(len(gain_R))

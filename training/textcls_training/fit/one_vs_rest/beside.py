@@ -81,9 +81,14 @@ class MachinesBeside:
 
 
 def _costs(dataset: Dataset, classes: int, config: ResolvedConfig) -> Float32:
-    """Return what a mistake costs at each row and label [N, C], below 0 where the label is another one."""
+    """Return what a mistake costs at each row and label [N, C], below 0 where the label is another one.
+
+    A row that is answered by a teacher counts for its likeliest label, as much as that is likely.
+    """
     sign_NC = 2 * np.eye(classes, dtype=np.float32)[dataset.labels] - 1
     weight_N = class_weights(dataset.label_mass(classes), config.class_weight)[dataset.labels]
+    if dataset.probability_RC is not None:
+        weight_N = weight_N * dataset.probability_RC[np.arange(len(weight_N)), dataset.labels]
     if dataset.weight_R is not None:
         weight_N = weight_N * dataset.weight_R
     cost_NC: Float32 = np.float32(COST) * weight_N[:, None] * sign_NC
