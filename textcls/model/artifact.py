@@ -104,8 +104,9 @@ class ModelInfo:
         text_columns: the columns that the texts were trained from; several are joined by a line break.
         label_column: the column of the labels.
         training: how the model came about. `rows`, `data_sha256`, `seed`, `epochs`, `held_out_rows`,
-            `held_out_accuracy` and `versions` are promises, which `inspect` shows, and so is `shares`, the ensemble
-            weights, which gradients read. Where word vectors were given, `vectors` tells of them: `source`,
+            `held_out_accuracy` and `versions` are promises, which `inspect` shows, and so are `shares`, the ensemble
+            weights of the views, and `seeds`, how many each has where one has machines for a second, which gradients
+            read. Where word vectors were given, `vectors` tells of them: `source`,
             `licence`, `how`, `sha256`, `words`, `dim`, `known_tokens` and `ensemble_weight`. Of several labels a text
             there are `held_out_micro_f1` and `held_out_macro_f1` in the place of `held_out_accuracy`, and
             `labels_written` says how the labels were written (`textcls.data.TargetOptions`). Where the labels are

@@ -62,7 +62,9 @@ class Cost:
         """
         labels, mixing = len(info.labels), str(info.model.get("mixing", "none"))
         dim, seeds = _number(info, "dim", 64), _number(info, "seeds", 1)
-        width = labels + 2 if folded else dim + 1
+        width: float = labels + 2 if folded else dim + 1
+        if folded and "seeds" in info.training:  # Machines beside a view are a group more than the two views.
+            width *= max(1.0, sum(info.training["seeds"]) / 2)
         compared = 0
         if info.prototypes is not None:
             # Tokens have vectors of three views; a text has these and the spelling, and a prototype of each label.
@@ -73,7 +75,7 @@ class Cost:
             labels=labels,
             name_bytes=sum(len(label.encode("utf-8", "replace")) for label in info.labels) // labels + 1,
             max_tokens=info.max_tokens,
-            token_bytes=_TOKEN_BYTES + _COPIED_BYTES * width + _LABEL_BYTES * labels * seeds,
+            token_bytes=_TOKEN_BYTES + round(_COPIED_BYTES * width) + _LABEL_BYTES * labels * seeds,
             pair_bytes=_PAIR_BYTES * (_HEADS if mixing.endswith(":heads") else 1) if mixes else 0,
             token_us=1.5 + 0.02 * labels + (0.15 * dim if mixes else 0.0) + (_PROTOTYPE_TOKEN_US if compared else 0.0),
             text_bytes=_COMPARED_BYTES * compared,

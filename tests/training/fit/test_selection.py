@@ -29,6 +29,7 @@ def sure_of(right: int, sure: int, rows: int = 100) -> Float32:
     ("by_epoch", "number"),
     [
         ([sure_of(50, 0), sure_of(90, 0), sure_of(80, 0)], 2),
+        ([sure_of(82, 0), sure_of(80, 0)], 2),
         ([sure_of(80, 0), sure_of(80, 0)], 2),
         ([sure_of(80, 60), sure_of(80, 0)], 1),
         ([sure_of(6, 0, 8), sure_of(5, 0, 8)], 2),
@@ -36,6 +37,7 @@ def sure_of(right: int, sure: int, rows: int = 100) -> Float32:
     ],
     ids=[
         "clearly better",
+        "by more than one standard error",
         "the same",
         "as many right, and more honest",
         "few rows prove little",

@@ -288,6 +288,12 @@ class ViewClassifier(nn.Module):
         return None if self.mixing is None else float(self.mixing.gate_X.detach().abs().max())
 
     @property
+    def attention_S(self) -> Float32:  # noqa: N802
+        """How much each seed counts in what is told of the attention [S]: all alike."""
+        share_S: Float32 = torch.full((self.config.seeds,), 1 / self.config.seeds).numpy()
+        return share_S
+
+    @property
     def foldable(self) -> bool:
         """Whether scores and values are linear in the token vectors, and not much wider: see `fold`."""
         return foldable(self.config, self.labels)

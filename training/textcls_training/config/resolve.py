@@ -166,7 +166,9 @@ def resolve(
         on_gpu=on_gpu and large_batches(model),
     )
     features = FeatureConfig(bigrams=False) if model.embedding == "bits" else _row_features(config, texts)
-    beside = impl == "compiled" and not several and bool(features.ngram_sizes)
+    # Their features are those that `norm` attention pools.
+    suit = impl == "compiled" and not several and model.attention == "norm" and model.seeds == 1
+    few = labels <= MOST_LABELS_BESIDE and tokens <= MOST_MACHINE_TOKENS and tokens * labels <= MOST_CELLS_BESIDE
     return ResolvedConfig(
         features=features,
         model=model,
@@ -188,7 +190,7 @@ def resolve(
         head=config.head,
         on_gpu=on_gpu,
         refit=len(texts) < MANY_ROWS,
-        machines_beside=beside and labels <= MOST_LABELS_BESIDE and tokens * labels <= MOST_CELLS_BESIDE,
+        machines_beside=suit and few and bool(features.ngram_sizes),
     )
 
 

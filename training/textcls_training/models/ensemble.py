@@ -47,6 +47,10 @@ class Classifier(Protocol):
         """The largest gate of the mixing layer; None without any."""
 
     @property
+    def attention_S(self) -> Float32:  # noqa: N802
+        """How much each seed counts in what is told of the attention of the view [S], summing to 1."""
+
+    @property
     def foldable(self) -> bool:
         """Whether scores and values are linear in the token vectors, and not much wider: see `folded`."""
 

@@ -42,6 +42,15 @@ class LinearClassifier:
         return len(self.bias_C)
 
     @property
+    def attention_S(self) -> Float32:  # noqa: N802
+        """How much each seed counts in what is told of the attention [S]: those that ask for nothing do not, unless
+        none asks for anything.
+        """
+        asks_S = self.query_SD.any(1)
+        counts_S = asks_S if asks_S.any() else ~asks_S
+        return np.where(counts_S, np.float32(1 / counts_S.sum()), np.float32(0))
+
+    @property
     def foldable(self) -> bool:
         """Whether a row of a table, folded, is not much wider."""
         return foldable(self.config, self.labels)

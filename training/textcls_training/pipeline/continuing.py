@@ -179,6 +179,7 @@ class Continuation:
             least_buckets=facts.least_buckets,
             epochs=given or max(1, round(EPOCHS_SHARE * usual)),
             optim=replace(optim, **given_rates(self.config)),
+            machines_beside=False,  # They would know the rows that are at hand alone.
         )
 
     def checkpoints(self, kept: Checkpoints) -> Checkpoints:

@@ -36,9 +36,10 @@ class FoldedHead:
     ) -> None:
         self.kind: Attention = classifiers[0].config.attention
         self.bias_C = ensemble_bias(classifiers, ensemble_weights)
-        seeds_V = np.array([one.config.seeds for one in classifiers])
-        ensemble_G = np.repeat(np.array(ensemble_weights, np.float32) / seeds_V.astype(np.float32), seeds_V)
-        self.ensemble_G1 = ensemble_G[:, None]
+        shares = [
+            np.float32(weight) * one.attention_S for one, weight in zip(classifiers, ensemble_weights, strict=True)
+        ]
+        self.ensemble_G1 = np.concatenate(shares)[:, None]
         self.calibration = calibration
 
     def __call__(self, padding_BT: Any, token_BTGX: Any, xp: Any = np) -> HeadOutputs:

@@ -2,8 +2,8 @@
 features, and held-out rows fit how much each counts.
 
 A low rank that learns what to attend to, and the largest margin of all distinct tokens alike, go wrong on different
-texts (training/README.md). Machines have one answer, so they are trained once, before the first epoch. In a saved model
-they are a second seed of the view: C more columns of a token's vector, which that seed alone reads, one for each label.
+texts (training/README.md). Machines are trained to their end before the first epoch. In a saved model they
+are a second seed of the view: C more columns of a token's vector, which that seed alone reads, one for each label.
 
 Shapes: F features of the view, N training texts, R texts of a prediction, C labels, D width of the view, W = D + C,
 S = 2 seeds.
@@ -22,7 +22,7 @@ from textcls_training.fit.compiled.arrays import Texts
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.label_weights import class_weights
 from textcls_training.fit.one_vs_rest.features import Features
-from textcls_training.fit.one_vs_rest.trainer import View, order_of
+from textcls_training.fit.one_vs_rest.trainer import View, some_texts
 from textcls_training.models.ensemble import HashedView
 from textcls_training.models.linear_classifier import LinearClassifier
 
@@ -45,13 +45,14 @@ class MachinesBeside:
     def __init__(
         self, space: FeatureSpace, texts: Texts, dataset: Dataset, classes: int, config: ResolvedConfig, stop: Stop
     ) -> None:
-        view = View(space, texts, classes)
-        cost_NC = _costs(dataset, classes, config)
+        self._view = View(space, texts, classes)
+        cost_NC = costs_beside(dataset, classes, config)
         for number in range(1, MACHINE_PASSES + 1):
-            if not stop.requested:
-                view.train(order_of(number, len(cost_NC), config.seed), cost_NC)
-        self._view = view
-        view.forget_rows()
+            for text_B in some_texts(number, len(cost_NC), config.seed):
+                if stop.requested:
+                    break
+                self._view.train(text_B, cost_NC)
+        self._view.forget_rows()
 
     def features_of(self, texts: Texts) -> Features:
         """Return the features of texts, as the view reads them."""
@@ -65,8 +66,7 @@ class MachinesBeside:
         """Return the view with these machines as its second seed, each of the two in the ensemble with its weight."""
         classifier = view.classifier
         assert isinstance(classifier, LinearClassifier)
-        total = own_weight + weight
-        own, share = (own_weight / total, weight / total) if total else (1.0, 0.0)
+        own, share = own_weight / (own_weight + weight), weight / (own_weight + weight)
         labels, width = classifier.labels, classifier.config.dim
         query_SW = np.zeros((2, width + labels), np.float32)
         query_SW[0, :width] = classifier.query_SD[0]
@@ -80,7 +80,7 @@ class MachinesBeside:
         return HashedView(view.space, table_FW, joined, distinct=(False, True))
 
 
-def _costs(dataset: Dataset, classes: int, config: ResolvedConfig) -> Float32:
+def costs_beside(dataset: Dataset, classes: int, config: ResolvedConfig) -> Float32:
     """Return what a mistake costs at each row and label [N, C], below 0 where the label is another one.
 
     A row that is answered by a teacher counts for its likeliest label, as much as that is likely.

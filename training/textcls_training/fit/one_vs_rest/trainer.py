@@ -4,7 +4,7 @@ Shapes: V views, N texts, F features of a view, C labels, R texts of a predictio
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final
@@ -124,11 +124,9 @@ class OneVsRestTrainer(AnyTrainer):
         Raises:
             ConfigError: the loss is not finite.
         """
-        order = order_of(number, len(self.dataset.labels), self.config.seed)
-        for first in range(0, len(order), TEXTS_AT_ONCE):
+        for text_B in some_texts(number, len(self.dataset.labels), self.config.seed):
             if self.stop.requested:
                 return
-            text_B = order[first : first + TEXTS_AT_ONCE]
             losses = self._side_by_side([partial(view.train, text_B, self._cost_NC) for view in self.machines])
             loss = sum(losses) / (self.views * len(text_B))
             if not math.isfinite(loss):
@@ -172,9 +170,11 @@ class OneVsRestTrainer(AnyTrainer):
         return [job.result() for job in [self._threads.submit(job) for job in jobs]]
 
 
-def order_of(number: int, rows: int, seed: int) -> Int64:
-    """Return in what order a pass, numbered from 1, visits the rows."""
-    return np.random.default_rng([seed, number]).permutation(rows)
+def some_texts(number: int, rows: int, seed: int) -> Iterator[Int64]:
+    """Yield the rows in the order in which a pass, numbered from 1, visits them, a few thousand at a time."""
+    order = np.random.default_rng([seed, number]).permutation(rows)
+    for first in range(0, rows, TEXTS_AT_ONCE):
+        yield order[first : first + TEXTS_AT_ONCE]
 
 
 def costs_of(dataset: Dataset, config: ResolvedConfig) -> Float32:

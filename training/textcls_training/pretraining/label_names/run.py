@@ -4,6 +4,7 @@ Shapes: R texts, C labels, E width of a vector.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -140,7 +141,8 @@ def _resolved(
     """Return an ordinary training on the texts that were named."""
     as_labels = TrainConfig(epochs=config.epochs, max_tokens=config.max_tokens, seed=config.seed, device=config.device)
     impl = chosen_impl(as_labels)
-    return resolve(as_labels, texts, len(dataset.corpus.token), len(labels), vectors=words, names=labels, impl=impl)
+    found = resolve(as_labels, texts, len(dataset.corpus.token), len(labels), vectors=words, names=labels, impl=impl)
+    return replace(found, machines_beside=False)  # No held-out row could tell how much they are to count.
 
 
 def _trained(dataset: Dataset, labels: int, resolved: ResolvedConfig, callback: Callback, stop: Stop) -> AnyTrainer:
