@@ -58,11 +58,11 @@ def test_of_several_labels_the_last_epoch_is_kept_whatever_frequent_ones_say() -
     np.testing.assert_array_equal(found.logits, -right_RC)
 
 
-def test_the_score_of_an_epoch_is_its_accuracy_and_then_its_loss() -> None:
-    logits = np.log(np.array([[3, 1], [1, 1], [1, 3]], np.float32))
-    score = EpochScore.of(logits, np.array([0, 1, 1]))
-    assert score.accuracy == pytest.approx(2 / 3)
-    assert score.negative_loss == pytest.approx((2 * np.log(3 / 4) + np.log(1 / 2)) / 3)
+def test_an_epoch_is_shown_by_its_accuracy_and_chosen_by_its_loss() -> None:
+    logits, labels = np.log(np.array([[3, 1], [1, 1], [1, 3]], np.float32)), np.array([0, 1, 1])
+    assert EpochScore.of(logits, labels).accuracy == pytest.approx(2 / 3)
+    losses_R = LabelValidation(labels).losses(np.exp(logits.astype(np.float64)) / [[4], [2], [4]])
+    assert -losses_R.mean() == pytest.approx((2 * np.log(3 / 4) + np.log(1 / 2)) / 3)
 
 
 def test_the_validation_rows_of_all_splits_choose_together(dataset: Dataset) -> None:

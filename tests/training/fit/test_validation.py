@@ -35,7 +35,9 @@ def test_the_loss_is_the_cross_entropy_of_a_row_summed_over_its_labels() -> None
         for row, target in zip(chance, TARGET, strict=True)
         for p, there in zip(row, target, strict=True)
     )
-    assert EpochScore.of_sets(LOGITS, TARGET).negative_loss == pytest.approx(-by_hand / 3)
+    sets = LabelMatrix.of([{"a": 1.0}, {"b": 1.0}, {"b": 1.0}], ["a", "b"])
+    np.testing.assert_array_equal(LabelSetValidation(sets).target_RC, TARGET)
+    assert LabelSetValidation(sets).losses(chance).mean() == pytest.approx(by_hand / 3)
 
 
 def test_rows_of_several_splits_are_validated_end_to_end_and_with_the_goal_of_their_thresholds() -> None:

@@ -31,19 +31,17 @@ class EpochScore(NamedTuple):
     """
 
     accuracy: float
-    negative_loss: float
 
     @classmethod
     def of(cls, logits: Float32, labels: Int64) -> "EpochScore":
         """Score the logits [rows, labels] of validation rows with one label each."""
-        return cls(float((logits.argmax(1) == labels).mean()), -calibration.log_loss(logits, labels))
+        return cls(float((logits.argmax(1) == labels).mean()))
 
     @classmethod
     def of_sets(cls, logits_RC: Float32, target_RC: Float32) -> "EpochScore":
         """Score the logits of validation rows with several labels each."""
-        found, flat = right_of_most_probable(logits_RC, target_RC), logits_RC.ravel()
-        loss = np.logaddexp(0, flat, dtype=np.float64).sum() - (target_RC.astype(np.float64).ravel() @ flat)
-        return cls(found.right / max(1, found.answers), -float(loss) / max(1, len(logits_RC)))
+        found = right_of_most_probable(logits_RC, target_RC)
+        return cls(found.right / max(1, found.answers))
 
 
 class RightAnswers(NamedTuple):

@@ -2,8 +2,8 @@
 features, and held-out rows fit how much each counts.
 
 A low rank that learns what to attend to, and the largest margin of all distinct tokens alike, go wrong on different
-texts (training/README.md). Machines are trained to their end before the first epoch. In a saved model they
-are a second seed of the view: C more columns of a token's vector, which that seed alone reads, one for each label.
+texts (training/README.md). Machines are trained to their end before the first epoch. In a saved model they are a second
+seed of the view: C more columns of a token's vector, which that seed alone reads, one for each label.
 
 Shapes: F features of the view, N training texts, R texts of a prediction, C labels, D width of the view, W = D + C,
 S = 2 seeds.
