@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from textcls import Classifier, ConfigError, Explanation, InputError, LabelScore, Prediction
 from textcls.errors import ArtifactError
 from textcls.model import artifact
-from textcls.model.cost import CALL_BYTES, CALL_TEXTS
+from textcls.model.cost import CALL_BYTES, CALL_TEXTS, Cost
 
 TEXT = "My card  was\ncharged TWICE!!"
 WORDS = (
@@ -425,6 +425,22 @@ def test_calls_hold_every_text_once_and_stay_within_their_bounds(classifier: Cla
         longest = max(lengths[i] for i in call)
         assert len(call) <= CALL_TEXTS
         assert len(call) == 1 or classifier.cost.call_bytes(len(call), longest) <= CALL_BYTES
+
+
+@pytest.mark.parametrize(
+    ("seeds", "groups"),
+    [(None, 2), ([1, 2], 3), ([1, 1, 2], 4), ([], 2), (["many"], 2), ("3", 2), ([10**9], 6)],
+    ids=str,
+)
+def test_a_token_takes_memory_in_each_group_whatever_a_file_says_of_them(
+    classifier: Classifier, seeds: object, groups: int
+) -> None:
+    told = {} if seeds is None else {"seeds": seeds}
+    untold = {name: value for name, value in classifier.info.training.items() if name != "seeds"}
+    usual, found = (
+        Cost.of(replace(classifier.info, training={**untold, **more}), folded=True).token_bytes for more in ({}, told)
+    )
+    assert found - usual == (groups - 2) * 85 * (len(classifier.info.labels) + 2)
 
 
 def test_a_classifier_goes_to_another_process_as_its_file(classifier: Classifier) -> None:

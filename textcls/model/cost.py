@@ -23,6 +23,8 @@ _OBJECT_BYTES, _NUMBER_BYTES, _SCORE_BYTES = 800, 112, 300
 # As JSON, beside the text and the names of the labels.
 _TOKEN_JSON, _NUMBER_JSON, _SCORE_JSON = 100, 26, 48
 _HEADS: Final = 4
+# Three views, each with machines beside it.
+_MOST_GROUPS: Final = 6
 # Of prototypes: views at most, entries of the spelling; for each number that a text is compared with, and token.
 _VIEWS, _SPELLING = 3, 256
 _COMPARED_BYTES, _COMPARED_US, _PROTOTYPE_TOKEN_US = 16, 0.003, 6.0
@@ -62,9 +64,7 @@ class Cost:
         """
         labels, mixing = len(info.labels), str(info.model.get("mixing", "none"))
         dim, seeds = _number(info, "dim", 64), _number(info, "seeds", 1)
-        width: float = labels + 2 if folded else dim + 1
-        if folded and "seeds" in info.training:  # Machines beside a view are a group more than the two views.
-            width *= max(1.0, sum(info.training["seeds"]) / 2)
+        width: float = (labels + 2) * _groups(info) / 2 if folded else dim + 1
         compared = 0
         if info.prototypes is not None:
             # Tokens have vectors of three views; a text has these and the spelling, and a prototype of each label.
@@ -151,6 +151,14 @@ class Cost:
             objects += most * (_OBJECT_BYTES + explained_labels * _NUMBER_BYTES)
         # Of a call's arrays few are left when the answer is written.
         return max(arrays, arrays // 8 + objects + 3 * self.answer_bytes(texts, explained_labels))
+
+
+def _groups(info: ModelInfo) -> int:
+    """Return how many seeds the views have together: 2 of the usual two views, more where machines stand beside one."""
+    seeds = info.training.get("seeds")
+    if isinstance(seeds, list) and all(isinstance(number, int) for number in seeds):
+        return min(max(2, sum(seeds)), _MOST_GROUPS)
+    return 2
 
 
 def _number(info: ModelInfo, name: str, default: int) -> int:
