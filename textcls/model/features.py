@@ -63,6 +63,11 @@ class FeatureConfig:
         words = replace(self, ngram_sizes=())
         return (words, replace(self, bigrams=False)) if self.ngram_sizes else (words,)
 
+    @property
+    def orders(self) -> tuple[int, ...]:
+        """Lengths of the sequences of tokens of which a token owns its share, rising: 2 where there are bigrams."""
+        return (2,) if self.bigrams else ()
+
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> "FeatureConfig":
         """Read what `dataclasses.asdict` and JSON have made of a configuration.

@@ -82,7 +82,7 @@ def test_a_corpus_on_disk_is_that_in_memory_and_so_are_its_selections_and_rows(t
                 chosen.hash,
                 chosen.start,
                 space.weight,
-                space.encode(chosen).bigram_row,
+                space.encode(chosen).sequence_row,
             )
             found.append((corpus.types, *(array.tolist() for array in arrays)))
     assert found[0] == found[1]
@@ -115,7 +115,7 @@ def test_of_too_many_types_the_frequent_ones_are_kept_whatever_their_place(monke
     rows = space.encode(corpus.select(np.array([30])))
     assert rows.type_rows.row[: rows.type_rows.start[1]].size == 0
     # Pairs with what is rare are nothing: of START often, often RARE, RARE soon, soon END two are left.
-    assert (rows.bigram_row > 0).tolist() == [True, False, False, True]
+    assert (rows.sequence_row > 0).tolist() == [[True, False, False, True]]
 
 
 def test_of_too_many_features_the_frequent_ones_have_rows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,7 +83,7 @@ def test_features_are_those_of_the_formula() -> None:
         pairs = view.space.encode(Corpus.of([text], 48))
         expected, square = np.zeros(len(weight_F)), 0.0
         for t, word in enumerate(words):
-            owned = [*row_of[word], *pairs.bigram_row[t : t + 2].tolist()]
+            owned = [*row_of[word], *pairs.sequence_row[0, t : t + 2].tolist()]
             for row in owned:
                 expected[row] += weight_F[row] / times[word]
                 square += (weight_F[row] / times[word]) ** 2

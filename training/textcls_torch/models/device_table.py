@@ -79,10 +79,11 @@ class DeviceTexts:
         """
         corpus = encoded_G[0].corpus
         own_GY = np.stack([np.diff(encoded.type_rows.start) for encoded in encoded_G])
-        pairs_G = [2 if len(encoded.bigram_row) else 0 for encoded in encoded_G]
+        pairs_G = [sum(encoded.orders) for encoded in encoded_G]
         each = zip(own_GY, pairs_G, strict=True)
         uses_GN = np.stack([sums_of_texts(corpus.token, corpus.start, own_Y + pairs) for own_Y, pairs in each])
-        rows = [encoded.type_rows.row for encoded in encoded_G] + [encoded.bigram_row for encoded in encoded_G]
+        rows = [encoded.type_rows.row for encoded in encoded_G]
+        rows += [encoded.sequence_row.ravel() for encoded in encoded_G]
         begin = np.cumsum([0, *map(len, rows)])
         first_GY = np.stack([encoded.type_rows.start[:-1] for encoded in encoded_G]) + begin[: len(first_G), None]
         with room_for("the texts"):

@@ -39,7 +39,8 @@ class HashedBatch(NamedTuple):
         corpus, rows = encoded.corpus, encoded.type_rows
         length_B = corpus.start[text_B + 1] - corpus.start[text_B]
         longest = max(1, int(length_B.max(initial=0)))
-        row_R, place_R = _uses(text_B, corpus.token, corpus.start, rows.row, rows.start, encoded.bigram_row, longest)
+        sequences = encoded.sequence_row, np.array(encoded.orders, np.int64)
+        row_R, place_R = _uses(text_B, corpus.token, corpus.start, rows.row, rows.start, *sequences, longest)
         return cls(row_R, place_R, torch.from_numpy(np.arange(longest) < length_B[:, None]))
 
 
@@ -95,15 +96,17 @@ def _uses(
     start: Int64,
     row: Int32,
     row_start: Int64,
-    pair_row: Int32,
+    sequence_row: Int32,
+    order: Int64,
     longest: int,
 ) -> tuple[Int32, Int32]:
     """Return (row_R, place_R) of a batch; arguments as in `EncodedFeatures`."""
-    pairs = 2 if len(pair_row) else 0
     uses = 0
     for i in text_B:
         for n in range(start[i], start[i + 1]):
-            uses += row_start[token[n] + 1] - row_start[token[n]] + pairs
+            uses += row_start[token[n] + 1] - row_start[token[n]]
+            for size in order:
+                uses += min(size, start[i + 1] + 1 - n)
     row_R, place_R = np.empty(uses, np.int32), np.empty(uses, np.int32)
     u = 0
     for b, i in enumerate(text_B):
@@ -112,10 +115,11 @@ def _uses(
             for j in range(row_start[token[n]], row_start[token[n] + 1]):
                 row_R[u] = row[j]
                 u += 1
-            # A text has one pair more than tokens, so the i texts before this one shift its pairs.
-            for j in range(n + i, n + i + pairs):
-                row_R[u] = pair_row[j]
-                u += 1
+            for o in range(len(order)):
+                # A text has one place more than tokens, so the i texts before this one shift its places.
+                for j in range(n + i, min(n + order[o], start[i + 1] + 1) + i):
+                    row_R[u] = sequence_row[o, j]
+                    u += 1
             place_R[begin:u] = b * longest + n - start[i]
     return row_R, place_R
 

@@ -9,7 +9,7 @@ from textcls.model.features import FeatureConfig, Uint32
 from textcls_training.data.arrays import Int64
 from textcls_training.data.corpus import MOST_TYPES, Corpus
 from textcls_training.data.earlier_counts import Counted, EarlierCounts, added
-from textcls_training.data.feature_space import bigram_parts
+from textcls_training.data.feature_space import sequence_parts
 
 
 def counts_of(corpus: Corpus) -> EarlierCounts:
@@ -64,6 +64,6 @@ def feature_hashes(counts: EarlierCounts, config: FeatureConfig) -> Uint32:
 def _pairs(corpus: Corpus) -> Counted:
     """Return the hashes of the pairs of neighbours, rising, and how often each occurs."""
     found: Counted = np.zeros(0, np.uint32), np.zeros(0, np.int64)
-    for _, pair in bigram_parts(corpus, features.word_hashes(corpus.types)):
+    for _, (pair,) in sequence_parts(corpus, features.word_hashes(corpus.types), (2,)):
         found = added(found, np.unique(pair, return_counts=True))
     return found

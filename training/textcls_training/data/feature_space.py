@@ -1,11 +1,14 @@
 """The hashed features that occur in the training texts, and which row of the embedding table each has.
 
-`FeatureSpace` gives every type, and every pair of neighbouring types, its rows of the table. Distinct features that
+`FeatureSpace` gives every type, and every sequence of neighbouring types, its rows of the table. Distinct features that
 were seen get a row each as long as their hashes fall into different buckets; unseen ones get row 0, which is nothing.
+
+Shapes: O lengths of sequences, P places at which they end, one more a text than it has tokens.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +16,7 @@ from numpy.typing import NDArray
 from textcls.model import features
 from textcls.model.features import FeatureConfig
 from textcls_training.config.resolve import LEAST_BUCKETS
-from textcls_training.data.arrays import Bools, Int32, Int64, starts
+from textcls_training.data.arrays import Int32, Int64, starts
 from textcls_training.data.compiling import compiled
 from textcls_training.data.corpus import Corpus
 
@@ -41,8 +44,8 @@ class FeatureSpace:
             for those that are too rare where there would be more than `MOST_ROWS`; rows are numbered in the order of
             their buckets.
         count: how often each row occurs in training.
-        weight: c_r of each row: its idf over the highest idf, half of that for bigrams, as each of the two tokens owns
-            half of one. Row 0 weighs nothing.
+        weight: c_r of each row: its idf over the highest idf, over the number of tokens that own it: of each bigram
+            each of the two owns half. Row 0 weighs nothing.
     """
 
     config: FeatureConfig
@@ -66,27 +69,28 @@ class FeatureSpace:
         occurs = type_count > 0
         has_ngram = hashes.has_ngram & occurs[:, None]
         ngram, word = hashes.ngram[has_ngram], hashes.word[occurs]
-        more_pairs = len(earlier.pair) if earlier is not None and config.bigrams else 0
-        buckets = max(least_buckets, _enough_buckets(len(ngram) + hashes.bigrams + more_pairs + len(word)))
+        more = len(earlier.pair) if earlier is not None and config.orders else 0
+        buckets = max(least_buckets, _enough_buckets(len(ngram) + hashes.sequences + more + len(word)))
         count = np.zeros(buckets, np.int32)
-        shared = np.zeros(buckets, np.bool_)
+        owners = np.ones(buckets, np.int8)
         # From the weakest kind to the strongest: where two share a bucket, the stronger one's factor counts.
-        _count(ngram, np.repeat(type_count, has_ngram.sum(1)), False, count, shared)
-        for _, bigram in hashes.bigram_parts():
-            _count(bigram, np.ones(len(bigram), np.int64), True, count, shared)
+        _count(ngram, np.repeat(type_count, has_ngram.sum(1)), 1, count, owners)
+        for order in reversed(config.orders):
+            for _, (sequence_P,) in sequence_parts(corpus, hashes.word, (order,)):
+                _count(sequence_P, np.ones(len(sequence_P), np.int64), order, count, owners)
         if earlier is not None:
             texts += earlier.texts
-            counted = (earlier.pair_count > 0) & config.bigrams
-            _count(earlier.pair[counted], earlier.pair_count[counted], True, count, shared)
-        _count(word, type_count[occurs], False, count, shared)
+            counted = (earlier.pair_count > 0) & bool(config.orders)
+            _count(earlier.pair[counted], earlier.pair_count[counted], 2, count, owners)
+        _count(word, type_count[occurs], 1, count, owners)
         count[0] = 0  # Bucket 0 stands for no feature.
         least = _least_count(count, MOST_ROWS)
         rows = int(np.count_nonzero(count >= least))
-        count_V, shared_V = np.zeros(rows + 1, np.int64), np.zeros(rows + 1, np.bool_)
-        _number_rows(count, shared, least, count_V, shared_V)
+        count_V, owners_V = np.zeros(rows + 1, np.int64), np.ones(rows + 1, np.int8)
+        _number_rows(count, owners, least, count_V, owners_V)
         # Smooth idf (Robertson 2004 as scikit-learn has it), with occurrences in the place of texts: no sort is needed.
         idf = np.log((1 + texts) / (1 + np.minimum(count_V[1:], texts))) + 1
-        weight = idf / idf.max(initial=1.0) * np.where(shared_V[1:], 0.5, 1.0)
+        weight = idf / idf.max(initial=1.0) / owners_V[1:]
         return cls(config, count, count_V, np.append(0, weight).astype(np.float32))
 
     @property
@@ -106,16 +110,17 @@ class FeatureSpace:
         return np.concatenate([word[:, None], np.where(exist, self.rows(ngram), 0)], 1)
 
     def encode(self, corpus: Corpus) -> "EncodedFeatures":
-        """Look up the rows of all types and bigrams of `corpus`."""
+        """Look up the rows of all types and sequences of `corpus`."""
         hashes = _Hashes(corpus, self.config)
         row_of_type = np.concatenate(
             [self.rows(hashes.word)[:, None], np.where(hashes.has_ngram, self.rows(hashes.ngram), 0)], 1
         )
         known = row_of_type > 0
-        bigram_row: Int32 = corpus.spill.empty(hashes.bigrams, np.int32)
-        for where, bigram in hashes.bigram_parts():
-            bigram_row[where] = self.rows(bigram)
-        return EncodedFeatures(corpus, RowLists(row_of_type[known], starts(known.sum(1))), bigram_row)
+        orders = self.config.orders
+        row_OP: Int32 = corpus.spill.empty(hashes.sequences, np.int32).reshape(len(orders), places(corpus))
+        for where, hash_OP in sequence_parts(corpus, hashes.word, orders):
+            row_OP[:, where] = self.rows(hash_OP)
+        return EncodedFeatures(corpus, RowLists(row_of_type[known], starts(known.sum(1))), row_OP, orders)
 
 
 def rows_in(hash_F: features.Uint32, bucket_V: Int64, buckets: int) -> Int64:
@@ -128,9 +133,9 @@ def rows_in(hash_F: features.Uint32, bucket_V: Int64, buckets: int) -> Int64:
 
 
 class _Hashes:
-    """The hashes of all features of a corpus: those of its types, and of each pair of neighbours in reading order.
+    """The hashes of all features of a corpus: those of its types, and of each sequence in reading order.
 
-    Types are hashed once, however many selections of the texts are trained on. Pairs, of which there are more than
+    Types are hashed once, however many selections of the texts are trained on. Sequences, of which there are more than
     tokens, are hashed some at a time.
     """
 
@@ -139,52 +144,70 @@ class _Hashes:
         if config not in known:
             known[config] = features.word_hashes(corpus.types), *features.ngram_hashes(corpus.types, config)
         self.word, self.ngram, self.has_ngram = known[config]
-        self.bigrams = len(corpus.token) + len(corpus) if config.bigrams else 0
-        self._corpus = corpus
-
-    def bigram_parts(self) -> Iterator[tuple[slice, features.Uint32]]:
-        """Yield hashes of pairs, and where they stand among all."""
-        return bigram_parts(self._corpus, self.word) if self.bigrams else iter(())
+        self.sequences = len(config.orders) * places(corpus)
 
 
-def bigram_parts(corpus: Corpus, word: features.Uint32) -> Iterator[tuple[slice, features.Uint32]]:
-    """Yield the hashes of the pairs of some texts at a time, and where they stand among those of all texts."""
+def places(corpus: Corpus) -> int:
+    """Return how many places there are at which sequences of tokens end."""
+    return len(corpus.token) + len(corpus)
+
+
+def sequence_parts(
+    corpus: Corpus, word: features.Uint32, orders: Sequence[int]
+) -> Iterator[tuple[slice, features.Uint32]]:
+    """Yield the hashes of the sequences of some texts at a time [O, some], and at which places of all they end."""
+    if not orders:
+        return
     first = 0
     for part in corpus.parts():
-        hashes = bigram_hashes(part, word)
-        yield slice(first, first + len(hashes)), hashes
-        first += len(hashes)
+        hash_OP = sequence_hashes(part, word, orders)
+        yield slice(first, first + hash_OP.shape[1]), hash_OP
+        first += hash_OP.shape[1]
 
 
-def bigram_hashes(corpus: Corpus, word: features.Uint32) -> features.Uint32:
-    """Return the hash of each pair of neighbours in reading order, 0 for one that the limit cuts off.
+def sequence_hashes(corpus: Corpus, word: features.Uint32, orders: Sequence[int]) -> features.Uint32:
+    """Return the hash of the sequence of each length that ends at each place [O, P], 0 for one that the limit cuts off.
 
-    A text of n tokens has n + 1 pairs: the first one is with START, the last one with END (`PADDING`). Pairs with a
-    token that is too rare to have a type are 0 as well: a saved model never meets them.
+    A text of n tokens has n + 1 places: the last one is its END (`PADDING`). What would begin before START begins with
+    it. Sequences with a token that is too rare to have a type are 0 as well: a saved model never meets them.
     """
-    ends = corpus.start[1:]
-    token = word[corpus.token]
-    left = np.insert(token, corpus.start[:-1], np.uint32(features.START))
-    right = np.insert(token, ends, np.uint32(features.end_hash()))
-    hashes = features.bigram_hashes(left, right)
-    hashes[(ends + np.arange(len(corpus)))[corpus.full]] = 0  # Bucket 0: whether the text ends there is not known.
+    ends, texts = corpus.start[1:], np.arange(len(corpus))
+    last = np.insert(word[corpus.token], ends, np.uint32(features.end_hash()))
+    first = corpus.start[:-1] + texts
+    none = np.zeros(len(last), np.bool_)
+    none[(ends + texts)[corpus.full]] = True  # Bucket 0: whether the text ends there is not known.
     if corpus.has_rare:
-        hashes[(left == word[0]) | (right == word[0])] = 0
-    return hashes
+        none |= last == word[0]
+    found, sequence, left_out = [], last, none
+    for order in range(2, max(orders, default=1) + 1):
+        sequence = features.bigram_hashes(_before(sequence, first, np.uint32(features.START)), last)
+        left_out = none | _before(left_out, first, np.False_)
+        if order in orders:
+            found.append(np.where(left_out, np.uint32(0), sequence))
+    return np.array(found, np.uint32).reshape(len(found), len(last))
+
+
+def _before(at_P: NDArray[Any], first: Int64, edge: Any) -> NDArray[Any]:
+    """Return what stands one place before each, and at the first places of texts what stands before these."""
+    before = np.roll(at_P, 1)
+    before[first] = edge
+    return before
 
 
 @compiled
-def _count(hash_N: features.Uint32, times_N: Int64, shared: bool, count_B: Int32, shared_B: Bools) -> None:
-    """Add to the counts of the buckets of some hashes, and note whether two tokens share what is in these buckets."""
+def _count(hash_N: features.Uint32, times_N: Int64, owners: int, count_B: Int32, owners_B: NDArray[np.int8]) -> None:
+    """Add to the counts of the buckets of some hashes, and note how many tokens own what is in these buckets."""
     last = np.uint32(len(count_B) - 1)
     for n in range(len(hash_N)):
         bucket = hash_N[n] & last
         count_B[bucket] += times_N[n]
-        shared_B[bucket] = shared
+        owners_B[bucket] = owners
 
 
 @compiled
-def _number_rows(count_B: Int32, shared_B: Bools, least: int, count_V: Int64, shared_V: Bools) -> None:
+def _number_rows(
+    count_B: Int32, owners_B: NDArray[np.int8], least: int, count_V: Int64, owners_V: NDArray[np.int8]
+) -> None:
     """Number the buckets of at least so many occurrences from 1 on, in place of their counts, and all others 0.
 
     Written besides: what was noted of each row. No other array is as large as the buckets: new pages cost most here.
@@ -193,7 +216,7 @@ def _number_rows(count_B: Int32, shared_B: Bools, least: int, count_V: Int64, sh
     for b in range(len(count_B)):
         if count_B[b] >= least:
             row += 1
-            count_V[row], shared_V[row] = count_B[b], shared_B[b]
+            count_V[row], owners_V[row] = count_B[b], owners_B[b]
             count_B[b] = row
         else:
             count_B[b] = 0
@@ -215,11 +238,19 @@ def _enough_buckets(features: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class EncodedFeatures:
-    """A corpus as rows: those of each type, and (if bigrams are on) those of its pairs in reading order."""
+    """A corpus as rows.
+
+    Attributes:
+        corpus: the texts.
+        type_rows: of each type.
+        sequence_row: of the sequence of each length that ends at each place [O, P], as `sequence_hashes` has them.
+        orders: these lengths.
+    """
 
     corpus: Corpus
     type_rows: RowLists
-    bigram_row: Int32
+    sequence_row: Int32
+    orders: tuple[int, ...]
 
     def __len__(self) -> int:
         return len(self.corpus)

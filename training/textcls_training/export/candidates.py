@@ -16,7 +16,7 @@ from textcls.model.features import Uint32
 from textcls_training.data.arrays import Bools, Float32, Int64
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.earlier_counts import added
-from textcls_training.data.feature_space import FeatureSpace, bigram_parts
+from textcls_training.data.feature_space import FeatureSpace, sequence_parts
 from textcls_training.data.vector_space import VectorSpace
 from textcls_training.export.quantize import QuantizedRows
 from textcls_training.models.ensemble import TableView, TrainedModel
@@ -135,9 +135,8 @@ def list_candidates(model: TrainedModel, corpus: Corpus) -> CandidateKinds:
 def _bigrams(corpus: Corpus, space: FeatureSpace) -> Uint32:
     """Return the hashes of all pairs that have a row."""
     found = corpus.spill.growing(np.uint32)
-    if space.config.bigrams:
-        for _, pair in bigram_parts(corpus, features.word_hashes(corpus.types)):
-            found.extend(pair[space.rows(pair) > 0])
+    for _, hash_OP in sequence_parts(corpus, features.word_hashes(corpus.types), space.config.orders):
+        found.extend(hash_OP[space.rows(hash_OP) > 0])
     return found.array()
 
 

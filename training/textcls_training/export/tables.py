@@ -10,7 +10,7 @@ from textcls.model import features
 from textcls.model.features import FeatureConfig
 from textcls_training.data.arrays import Bools, Float32
 from textcls_training.data.corpus import Corpus
-from textcls_training.data.feature_space import bigram_hashes
+from textcls_training.data.feature_space import sequence_hashes
 from textcls_training.export.perfect_hash import PerfectHash
 from textcls_training.export.quantize import QuantizedRows
 
@@ -106,11 +106,15 @@ class LookupTables:
             row = np.where(exist, self.ngram_index.rows(hashes), self.ngram_index.absent)
             sum_of_type[outside, -ngram_RGX.shape[1] :] += ngram_RGX[row].sum(1)
         token_NGX = sum_of_type[corpus.token]
-        if self.features.bigrams:
-            # A text has one pair more than tokens, so the pairs of the texts before it shift those of a token.
-            pair = np.arange(len(corpus.token)) + np.repeat(np.arange(len(corpus)), np.diff(corpus.start))
-            pair_row = self.index.rows(bigram_hashes(corpus, word))
-            token_NGX += table_RGX[pair_row[pair]] + table_RGX[pair_row[pair + 1]]
+        # A text has one place more than tokens, so the texts before it shift the places of a token.
+        text_N = np.repeat(np.arange(len(corpus)), np.diff(corpus.start))
+        first_N, last_N = np.arange(len(corpus.token)) + text_N, corpus.start[1:][text_N] + text_N
+        orders = self.features.orders
+        for order, hash_P in zip(orders, sequence_hashes(corpus, word, orders), strict=True):
+            row_P = self.index.rows(hash_P)
+            for i in range(order):
+                row_N = np.where(first_N + i <= last_N, row_P[np.minimum(first_N + i, last_N)], self.index.absent)
+                token_NGX += table_RGX[row_N]
         return token_NGX
 
 

@@ -19,15 +19,17 @@ class Texts(NamedTuple):
         start: where the tokens of each text begin [N + 1].
         row: rows of the distinct tokens, end to end [R].
         row_start: where those of each begin [U + 1].
-        bigram_row: the row of each pair of neighbours in reading order, one more a text than it has tokens; empty
-            without bigrams.
+        order: lengths of sequences of tokens [O].
+        sequence_row: the row of the sequence of each length that ends at each place [O, P], one place more a text than
+            it has tokens: behind its last one.
     """
 
     token: Int32
     start: Int64
     row: Int32
     row_start: Int64
-    bigram_row: Int32
+    order: Int64
+    sequence_row: Int32
 
 
 class Table(NamedTuple):

@@ -82,7 +82,7 @@ class Learner:
             row_of_type = self.space.encode(corpus).row_of_type
             known = row_of_type > 0
             rows = row_of_type[known], starts(known.astype(np.int64))
-            return Encoded(corpus, Texts(corpus.token, corpus.start, *rows, _NOTHING))
+            return Encoded(corpus, Texts(corpus.token, corpus.start, *rows, np.zeros(0, np.int64), _NOTHING[None]))
         return Encoded(corpus, encode(self.space, corpus))
 
     def scratch(self, encoded: Encoded, batch_size: int) -> Scratch:
@@ -184,13 +184,13 @@ class Learner:
 def encode(space: FeatureSpace, corpus: Corpus) -> Texts:
     """Look up the rows of texts."""
     found = space.encode(corpus)
-    return Texts(corpus.token, corpus.start, found.type_rows.row, found.type_rows.start, found.bigram_row)
+    rows, order = found.type_rows, np.array(found.orders, np.int64)
+    return Texts(corpus.token, corpus.start, rows.row, rows.start, order, found.sequence_row)
 
 
 def uses_of(texts: Texts) -> Int64:
     """Return how many rows the tokens of each text use [N]."""
-    pairs = 2 if len(texts.bigram_row) else 0
-    return sums_of_texts(texts.token, texts.start, np.diff(texts.row_start) + pairs)
+    return sums_of_texts(texts.token, texts.start, np.diff(texts.row_start) + texts.order.sum())
 
 
 def fresh_table(weight_V: Float32, width: int, optim: OptimConfig, rng: np.random.Generator) -> Table:

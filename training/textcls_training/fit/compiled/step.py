@@ -219,21 +219,22 @@ def _read(texts: Texts, i: int, table: Table, scratch: Scratch) -> int:
 @compiled_inner
 def list_rows(texts: Texts, i: int, row_U: Int32, use_T: Int64) -> int:
     """Write the rows that the tokens of a text use, and where those of each token begin; return how many tokens."""
-    token, row, row_start, bigram_row = texts.token, texts.row, texts.row_start, texts.bigram_row
+    token, row, row_start = texts.token, texts.row, texts.row_start
+    order, sequence_row = texts.order, texts.sequence_row
     begin, end = int(texts.start[i]), int(texts.start[i + 1])
     length = end - begin
-    pairs = 2 if len(bigram_row) else 0
     u = 0
     for t in range(length):
         use_T[t] = u
         for j in range(row_start[token[begin + t]], row_start[token[begin + t] + 1]):
             row_U[u] = row[j]
             u += 1
-        # A text has one pair more than tokens, so the i texts before this one shift its pairs.
-        for j in range(begin + t + i, begin + t + i + pairs):
-            if bigram_row[j]:
-                row_U[u] = bigram_row[j]
-                u += 1
+        for o in range(len(order)):
+            # A text has one place more than tokens, so the i texts before this one shift its places.
+            for j in range(begin + i + t, begin + i + min(t + order[o], length + 1)):
+                if sequence_row[o, j]:
+                    row_U[u] = sequence_row[o, j]
+                    u += 1
     use_T[length] = u
     return length
 

@@ -81,7 +81,7 @@ def _counts(corpus: Corpus) -> sparse.csr_array:
     encoded = space.encode(corpus)
     text = np.repeat(np.arange(len(corpus)), corpus.lengths())
     pair_text = np.repeat(np.arange(len(corpus)), corpus.lengths() + 1)
-    row = np.concatenate([space.word_rows(corpus.types)[corpus.token, 0], encoded.bigram_row])
+    row = np.concatenate([space.word_rows(corpus.types)[corpus.token, 0], encoded.sequence_row[0]])
     count = np.ones(len(row), np.float32)
     found_RV = sparse.csr_array(
         (count, (np.concatenate([text, pair_text]), row)), shape=(len(corpus), len(space.count))
