@@ -97,16 +97,28 @@ def plain_bigrams(tokens: list[str], full: bool = False) -> list[int]:
     return [*pairs[:-1], 0] if full else pairs
 
 
+def plain_trigrams(tokens: list[str], full: bool = False) -> list[int]:
+    """The hash of each three neighbours, where START and END are tokens, too; the last one as of `plain_bigrams`."""
+    around = [features.START, *features.word_hashes(tokens).tolist(), features.end_hash()]
+    triples = [
+        ((a * features.BIGRAM_MULTIPLIER + b) * features.BIGRAM_MULTIPLIER + c) % 2**32
+        for a, b, c in zip(around, around[1:], around[2:], strict=False)
+    ]
+    return [*triples[:-1], 0] if full else triples
+
+
 def plain_features(text: str, config: FeatureConfig) -> Iterator[list[tuple[str, int]]]:
-    """The features (kind, hash) that each token of `text` owns; a bigram is owned by both of its tokens."""
+    """The features (kind, hash) that each token of `text` owns; a bigram and a trigram is owned by all its tokens."""
     tokens = tokenizer.tokenize(text)
-    bigram = plain_bigrams(tokens)
+    bigram, trigram = plain_bigrams(tokens), plain_trigrams(tokens)
     for i, token in enumerate(tokens):
         owned = [("word", h) for h in features.word_hashes([token]).tolist()]
         hashes, exist = features.ngram_hashes([token], config)
         owned += [("ngram", h) for h in hashes[exist].tolist()]
         if config.bigrams:
             owned += [("bigram", h) for h in bigram[i : i + 2]]
+        if config.trigrams:
+            owned += [("trigram", h) for h in trigram[max(0, i - 1) : i + 2]]
         yield owned
 
 

@@ -10,7 +10,7 @@ from textcls.model.columns import named_cell
 from textcls.model.explanation import Attribution, Explanation
 from textcls.model.sub_token_attribution import SubTokenAttribution
 
-_KINDS: Final = {"word": "word", "pair": "pair", "ngram": "piece"}
+_KINDS: Final = {"word": "word", "pair": "pair", "triple": "triple", "ngram": "piece"}
 
 
 class TokenRow(NamedTuple):

@@ -14,7 +14,8 @@ of the page) spell again those of the names that they use.
 
 A file whose rows are logits of labels (`textcls.model.sub_token_attribution`) gives them, too:
 
-            rows           float  [K, B, T, G, X]  of each token: its word, its left and its right bigram
+            rows           float  [K, B, T, G, X]  of each token: its word, its left and its right bigram; where there
+                                                   are trigrams, the three it is part of, from the left
             ngram_rows     float  [U, N, G', X]    n-grams of the U tokens out of vocabulary; not without n-grams
             weights        float  [B, T, G, 1]     what rows are multiplied by
 
@@ -119,8 +120,9 @@ class ModelInfo:
             Other keys may come and go.
         threshold: score below which an answer is `abstain`; None never abstains.
         task: whether a text has one label, or may have several, or none.
-        format_version: version of this layout: 4 of a model with columns beside the text, 3 of several labels a text
-            where each distinct token counts once, 2 of others with several labels and of prototypes, else 1.
+        format_version: version of this layout: 4 of a model with columns beside the text or with trigrams, 3 of several
+            labels a text where each distinct token counts once, 2 of others with several labels and of prototypes, else
+            1.
         scale: of several labels: what the logit of each is multiplied by.
         shift: likewise: what is added to it; the sum is the log-odds of the label.
         thresholds: likewise: the probability from which on each is assigned.
@@ -180,6 +182,7 @@ class ModelInfo:
         left_out = ("prototypes", *(() if self.several else _OF_SEVERAL))
         left_out += tuple(name for name in ("example", "columns") if not getattr(self, name))
         found = {name: value for name, value in found.items() if name not in left_out}
+        found["features"] = self.features.to_json()
         return found | ({"prototypes": self.prototypes.to_json()} if self.prototypes is not None else {})
 
     def to_metadata(self) -> dict[str, str]:
@@ -263,7 +266,8 @@ def _checked(found: Mapping[str, Any]) -> dict[str, Any]:
     prototypes = "prototypes" in found
     several = task == "multi-label"
     columns = tuple(Column.from_json(one) for one in _items(found, "columns")) if "columns" in found else ()
-    versions = (4,) if columns else (2, 3) if several else (1 + prototypes,)
+    features = FeatureConfig.from_json(_object(found, "features"))
+    versions = (4,) if columns or features.trigrams else (2, 3) if several else (1 + prototypes,)
     if task not in TASKS or (prototypes and (several or columns)) or version not in versions:
         raise ValueError("the task is none that this version of textcls knows")
     example = found.get("example")
@@ -277,7 +281,7 @@ def _checked(found: Mapping[str, Any]) -> dict[str, Any]:
         "bias": bias,
         "temperature": temperature,
         "max_tokens": _whole(found, "max_tokens", 1, MOST_TOKENS),
-        "features": FeatureConfig.from_json(_object(found, "features")),
+        "features": features,
         "model": _object(found, "model"),
         "text_columns": text_columns,
         "label_column": found["label_column"],

@@ -1,12 +1,13 @@
 """Hashed features of a token, version 1: frozen, because every saved model depends on them.
 
-A token owns the rows of its word, of the two bigrams it belongs to, and of its character n-grams. All hashes are 32
-bits wide and made of MurmurHash3 (x86, 32 bit) and wrap-around arithmetic, which the ONNX graph of a saved model
-repeats bit by bit.
+A token owns the rows of its word, of the two bigrams it belongs to, and of its character n-grams; where letters are
+tokens, of the three trigrams it belongs to as well. All hashes are 32 bits wide and made of MurmurHash3 (x86, 32 bit)
+and wrap-around arithmetic, which the ONNX graph of a saved model repeats bit by bit.
 
     word a        MurmurHash3(a, seed = 0)
     bigram (a, b) word(a) * BIGRAM_MULTIPLIER + word(b); before a text's first token a is START, after its last
                   one b is `PADDING` (unless the text is as long as is read, or longer)
+    trigram       (a, b, c): bigram(a, b) * BIGRAM_MULTIPLIER + word(c); one of START, b and c is a trigram, too
     n-gram        polynomial in NGRAM_MULTIPLIER over the characters' MurmurHash3(character, seed = CHARACTER_SEED),
                   of the token between one START and one END, cut after `max_chars` characters
 
@@ -14,7 +15,7 @@ A hash modulo the number of buckets is a feature's bucket; bucket 0 stands for n
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 import mmh3
@@ -44,11 +45,14 @@ class FeatureConfig:
         bigrams: whether a token owns half of each bigram it is part of.
         ngram_sizes: lengths of the character n-grams, in characters, `START` and `END` counted; empty for none.
         max_chars: characters of a token, from its start, that n-grams look at.
+        trigrams: whether a token owns a third of each trigram it is part of, and views with n-grams read bigrams and
+            trigrams as well: where a token is a letter, they are what n-grams are in other scripts.
     """
 
     bigrams: bool = True
     ngram_sizes: tuple[int, ...] = ()
     max_chars: int = 12
+    trigrams: bool = False
 
     def __post_init__(self) -> None:
         if any(not 2 <= n <= 8 for n in self.ngram_sizes) or tuple(sorted(set(self.ngram_sizes))) != self.ngram_sizes:
@@ -57,25 +61,32 @@ class FeatureConfig:
             )
         if not 2 <= self.max_chars <= 1000:  # 1000 is what RE2 can repeat.
             raise ConfigError(f"max_chars must be 2 to 1000, not {self.max_chars}.")
+        if self.trigrams and not self.bigrams:
+            raise ConfigError("There are no trigrams without bigrams.")
 
     def views(self) -> tuple["FeatureConfig", ...]:
         """Split into what the model reads side by side: words with bigrams, and words with n-grams if there are any."""
         words = replace(self, ngram_sizes=())
-        return (words, replace(self, bigrams=False)) if self.ngram_sizes else (words,)
+        return (words, replace(self, bigrams=self.trigrams)) if self.ngram_sizes else (words,)
 
     @property
     def orders(self) -> tuple[int, ...]:
         """Lengths of the sequences of tokens of which a token owns its share, rising: 2 where there are bigrams."""
-        return (2,) if self.bigrams else ()
+        return (2, 3) if self.trigrams else (2,) if self.bigrams else ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain data, which names trigrams where there are any."""
+        return {name: value for name, value in asdict(self).items() if value or name != "trigrams"}
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> "FeatureConfig":
-        """Read what `dataclasses.asdict` and JSON have made of a configuration.
+        """Read what `to_json` has made of a configuration.
 
         Raises:
             ConfigError: it is none.
         """
-        kinds = {"bigrams": bool, "ngram_sizes": list, "max_chars": int}
+        fields = {"trigrams": False, **fields}
+        kinds = {"bigrams": bool, "ngram_sizes": list, "max_chars": int, "trigrams": bool}
         sizes = fields.get("ngram_sizes")
         # By `type`: True is an int for `isinstance`.
         right = {name: type(value) for name, value in fields.items()} == kinds

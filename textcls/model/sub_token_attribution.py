@@ -1,4 +1,4 @@
-"""Sub-token attribution: what within a token earned its contribution: its word, its two pairs, its character n-grams.
+"""Sub-token attribution: what within a token earned its contribution: its word, pairs, triples, and n-grams.
 
 A contribution is linear in the rows of its token, so it splits exactly over them. Only files whose rows are values of
 labels give the logits of each row (`textcls.model.artifact.ROW_OUTPUTS`); all that `textcls train` makes by default do.
@@ -18,7 +18,7 @@ from textcls.model.features import FeatureConfig
 
 Float32 = NDArray[np.float32]
 Span = tuple[int, int]
-Kind = Literal["word", "pair", "ngram"]
+Kind = Literal["word", "pair", "triple", "ngram"]
 Edge = Literal["start", "end"]
 
 
@@ -27,13 +27,13 @@ class SubTokenAttribution:
     """What one row of the model added, and where it stands.
 
     Attributes:
-        kind: a word; a pair of neighbouring words, or of the first or last word and the edge of the text; or a run of
-            characters within a word that is unknown to the model.
+        kind: a word; a pair of neighbouring words, or of the first or last word and the edge of the text; a triple
+            likewise; or a run of characters within a word that is unknown to the model.
         start: of the span in the text.
         end: of the span in the text.
-        tokens: numbers of the tokens that were credited, one or the two of a pair.
+        tokens: numbers of the tokens that were credited.
         contributions: to the logit of each label.
-        edge: of the text, which a pair of one word is with; None for other parts.
+        edge: of the text, which a pair of one word or a triple of two is with, the start if both; None for other parts.
     """
 
     kind: Kind
@@ -61,7 +61,7 @@ class RowOutputs:
     """What the graph says of one text.
 
     Attributes:
-        rows_KTGX: of each token: its word, its left and its right pair.
+        rows_KTGX: of each token: its word, its left and its right pair, and its triples from the left.
         ngrams_UNGX: n-grams of the tokens that are not known, for the last groups; None where the model has none.
         weights_TG: what values are multiplied by.
         known_T: which tokens are words that the file knows.
@@ -88,8 +88,11 @@ def split(
     credit = _Credit(found, len(labels), norm)
     added_KTC = credit.of(found.rows_KTGX, found.weights_TG)
     parts = [_part("word", span, (t,), added_KTC[0, t], labels) for t, span in enumerate(spans)]
-    if config.bigrams:
-        parts += _pairs(added_KTC[1], added_KTC[2], spans, labels)
+    kinds: dict[int, Kind] = {2: "pair", 3: "triple"}
+    first = 1
+    for order in config.orders:
+        parts += _sequences(kinds[order], added_KTC[first : first + order], spans, labels)
+        first += order
     if found.ngrams_UNGX is not None:
         unknown = np.flatnonzero(~found.known_T)
         ngram_UNC = credit.of(found.ngrams_UNGX, found.weights_TG[unknown, None, -found.ngrams_UNGX.shape[2] :])
@@ -129,18 +132,21 @@ class _Credit:
         return added
 
 
-def _pairs(
-    left_TC: Float32, right_TC: Float32, spans: tuple[Span, ...], labels: tuple[str, ...]
+def _sequences(
+    kind: Kind, added_ITC: Float32, spans: tuple[Span, ...], labels: tuple[str, ...]
 ) -> Iterator[SubTokenAttribution]:
-    """A pair's row is owned half by its left token, whose right pair it is, and half by its right one."""
-    last = len(spans) - 1
-    if not spans:
-        return
-    yield _part("pair", spans[0], (0,), left_TC[0], labels, "start")
-    for t in range(last):
-        span = spans[t][0], spans[t + 1][1]
-        yield _part("pair", span, (t, t + 1), right_TC[t] + left_TC[t + 1], labels)
-    yield _part("pair", spans[last], (last,), right_TC[last], labels, "end")
+    """The row of a sequence is owned alike by its tokens: number i of a token is the one that ends i tokens behind it.
+
+    With one of the edges of the text a sequence has a token less.
+    """
+    order, tokens = len(added_ITC), len(spans)
+    for end in range(order - 2, tokens + 1):
+        owners = range(max(0, end - order + 1), min(end + 1, tokens))
+        if owners:
+            added_C = np.sum([added_ITC[end - t, t] for t in owners], axis=0)
+            edge: Edge | None = "start" if end < order - 1 else "end" if end == tokens else None
+            span = spans[owners[0]][0], spans[owners[-1]][1]
+            yield _part(kind, span, tuple(owners), added_C, labels, edge)
 
 
 def _ngrams(

@@ -55,6 +55,8 @@ def _run(ranges: Ranges, quantifier: str = "+") -> str:
 _TOKEN: Final = re.compile(
     f"{_run(_unicode.WORD)}|{_run(_unicode.UNSPACED, '')}(?:{_run(_unicode.MARK)})?|[^{_members(_unicode.SPACE)}]"
 )
+# A letter of a script that is written without spaces.
+UNSPACED: Final = re.compile(f"[{_members(_unicode.UNSPACED)}]")
 # The same rule on ASCII alone, in a third of the time.
 _ASCII_TOKEN: Final = re.compile(r"[0-9A-Za-z_]+|[^\t-\r\x1c-\x20]")
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.training.helpers import plain_bigrams, plain_features
+from tests.training.helpers import plain_bigrams, plain_features, plain_trigrams
 from textcls.model import tokenizer
 from textcls.model.features import FeatureConfig
 from textcls_training.data.corpus import Corpus
@@ -18,10 +18,12 @@ CONFIGS = (
     FeatureConfig(ngram_sizes=(3, 5)),
     FeatureConfig(bigrams=False, ngram_sizes=(2,), max_chars=4),
     FeatureConfig(bigrams=False),
+    FeatureConfig(ngram_sizes=(3, 5), trigrams=True),
 )
 every_config = pytest.mark.parametrize(
-    "config", CONFIGS, ids=["words, bigrams, n-grams", "words, n-grams", "words alone"]
+    "config", CONFIGS, ids=["words, bigrams, n-grams", "words, n-grams", "words alone", "words to n-grams, trigrams"]
 )
+SEQUENCES = ("bigram", "trigram")
 
 TEXTS = ("my card, my card!", "", "Card lost \u6771\u4eac", "aaaaaa refund", "  ", "my", "refund refund my card")
 
@@ -37,22 +39,25 @@ def plain_space(texts: tuple[str, ...], config: FeatureConfig) -> tuple[int, dic
     seen: Counter[tuple[str, int]] = Counter()
     for text in texts:
         for owned in plain_features(text, config):
-            seen.update(f for f in owned if f[0] != "bigram")
+            seen.update(f for f in owned if f[0] not in SEQUENCES)
         if config.bigrams:
             seen.update(("bigram", h) for h in plain_bigrams(tokenizer.tokenize(text)))
-    # Room for every word and n-gram of each distinct token and for each bigram of the texts, at eight buckets each.
+        if config.trigrams:
+            seen.update(("trigram", h) for h in plain_trigrams(tokenizer.tokenize(text)))
+    # Room for every word and n-gram of each distinct token and for each sequence of the texts, at eight buckets each.
     types = sorted({token for text in texts for token in tokenizer.tokenize(text)})
-    by_type = sum(kind != "bigram" for token in types for kind, _ in next(plain_features(token, config)))
-    places = sum(times for (kind, _), times in seen.items() if kind == "bigram")
+    by_type = sum(kind not in SEQUENCES for token in types for kind, _ in next(plain_features(token, config)))
+    places = len(config.orders) * sum(times for (kind, _), times in seen.items() if kind == "bigram")
     buckets = max(2**12, 2 ** math.ceil(math.log2(8 * max(1, by_type + places))))
     count: Counter[int] = Counter()
     kinds = defaultdict(set)
+    factors = {"word": 1.0, "bigram": 1 / 2, "trigram": 1 / 3, "ngram": 1.0}
     for (kind, h), times in seen.items():
         count[h % buckets] += times
         kinds[h % buckets].add(kind)
     del count[0]
     idf = {b: math.log((1 + len(texts)) / (1 + min(n, len(texts)))) + 1 for b, n in count.items()}
-    factor = {b: 0.5 if "bigram" in kinds[b] and "word" not in kinds[b] else 1.0 for b in count}
+    factor = {b: next(f for kind, f in factors.items() if kind in kinds[b]) for b in count}
     return buckets, dict(count), {b: idf[b] / max(idf.values()) * factor[b] for b in count}
 
 

@@ -12,7 +12,7 @@ import onnxruntime
 import pytest
 import torch
 
-from tests.training.helpers import LABELS, module_of, plain_bigrams, random_model
+from tests.training.helpers import LABELS, module_of, plain_bigrams, plain_trigrams, random_model
 from textcls.errors import ArtifactError, ConfigError
 from textcls.model import features, tokenizer
 from textcls.model.artifact import OUTPUTS, ModelInfo
@@ -72,10 +72,15 @@ MODELS = [
     (ModelConfig(mixing="none", attention="norm", metric=True, seeds=1), FeatureConfig(ngram_sizes=(3, 5))),
     (ModelConfig(mixing="sha", attention="kernel", values="token", seeds=2), FeatureConfig(ngram_sizes=(3, 5))),
     (ModelConfig(mixing="fourier", attention="softmax", values="mixed", seeds=1), FeatureConfig()),
+    (
+        ModelConfig(mixing="none", attention="norm", values="token", seeds=1),
+        FeatureConfig(ngram_sizes=(3, 5), trigrams=True),
+    ),
+    (ModelConfig(mixing="none", attention="softmax", values="token", seeds=2), FeatureConfig(trigrams=True)),
 ]
 FOLDED = MODELS[1]
 MODEL_NAMES = [
-    f"{m.mixing}-{m.attention}{'-metric scores' * bool(m.metric)}-{m.values}-{m.seeds}-{f.ngram_sizes}"
+    f"{m.mixing}-{m.attention}{'-metric scores' * bool(m.metric)}-{m.values}-{m.seeds}-{f.ngram_sizes}-{f.orders}"
     for m, f in MODELS
 ]
 
@@ -120,18 +125,20 @@ def seen_hashes(texts: tuple[str, ...], config: FeatureConfig) -> set[int]:
         grams, exist = features.ngram_hashes(tokens, config)
         seen |= {*features.word_hashes(tokens).tolist(), *grams[exist].tolist()}
         seen |= set(plain_bigrams(tokens, full)) if config.bigrams and tokens else set()
+        seen |= set(plain_trigrams(tokens, full)) if config.trigrams else set()
     return seen
 
 
 def plain_rows(view: HashedView, text: str, seen: set[int]) -> list[list[int]]:
     """The rows of each token in training, of what was seen there."""
     tokens, full = cut(text)
-    bigram = plain_bigrams(tokens, full)
+    bigram, trigram = plain_bigrams(tokens, full), plain_trigrams(tokens, full)
     grams, exist = features.ngram_hashes(tokens, view.space.config)
     owned = []
     for i, word in enumerate(features.word_hashes(tokens)):
         pairs = bigram[i : i + 2] if view.space.config.bigrams else bigram[:0]
-        hashes = [h for h in (word, *pairs, *grams[i][exist[i]]) if int(h) in seen]
+        triples = trigram[max(0, i - 1) : i + 2] if view.space.config.trigrams else []
+        hashes = [h for h in (word, *pairs, *triples, *grams[i][exist[i]]) if int(h) in seen]
         owned.append(view.space.rows(np.array(hashes, np.uint32)).tolist())
     return owned
 
@@ -380,7 +387,7 @@ def test_the_longest_text_of_the_training_is_asked_as_well(sample: LabelledTexts
 
 
 # Of these every constant says something: under `norm` attention the squared norms of rows do, too.
-KINDS = [MODELS[1], MODELS[6]]
+KINDS = [MODELS[1], MODELS[6], MODELS[-2]]
 
 
 def wrong_graphs(graph: onnx.ModelProto) -> dict[str, onnx.ModelProto]:

@@ -168,7 +168,8 @@ def _vectors(found: Mapping[str, Any]) -> str:
 
 
 def _features(info: ModelInfo) -> list[str]:
-    features = ["words", *(["bigrams"] if info.features.bigrams else [])]
+    sequences = {2: "bigrams", 3: "trigrams"}
+    features = ["words", *(sequences[order] for order in info.features.orders)]
     if info.features.ngram_sizes:
         features.append(f"character n-grams of {' and '.join(map(str, info.features.ngram_sizes))}")
     return features

@@ -202,13 +202,15 @@ class UnitOfText(BaseModel):
 
 
 class Part(BaseModel):
-    """A word, a pair of words, or a piece of an unknown word, and what it added."""
+    """A word, a pair or triple of words, or a piece of an unknown word, and what it added."""
 
-    kind: Literal["word", "pair", "ngram"]
+    kind: Literal["word", "pair", "triple", "ngram"]
     text: str = Field(description="inputs[i][start:end].")
     start: int = Field(ge=0)
     end: int = Field(ge=0)
-    edge: Literal["start", "end"] | None = Field(description="The edge of the text that a pair of one word is with.")
+    edge: Literal["start", "end"] | None = Field(
+        description="The edge of the text that a pair of one word, or a triple of two, is with."
+    )
     tokens: list[int] = Field(description="Numbers of the tokens that were credited.")
     contributions: dict[str, float] = Field(description="What it added to the logit of each label.")
 

@@ -4,12 +4,14 @@ That is their number, their labels, their tokens, their scripts.
 """
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from textcls.errors import ConfigError
 from textcls.evaluation.label_thresholds import Goal
+from textcls.model import tokenizer
 from textcls.model.features import FeatureConfig
 from textcls_training.config.settings import ClassWeight, Device, Head, ModelConfig, OptimConfig, Size, TrainConfig
 from textcls_training.torch_parts import look_for_torch
@@ -23,6 +25,7 @@ Trainers = Literal["compiled", "one-vs-rest", "reference"]
 # Vectors that are compared with each other hold more than labels ask for.
 PROTOTYPE_DIM: Final = 64
 
+_HANGUL: Final = re.compile("[\uac00-\ud7a3]")
 # A script is told from so many texts.
 SCRIPT_TEXTS = 2000
 # Rows are few below this number: they are cross-fitted (`textcls_training.data.split`), and what is measured in
@@ -165,7 +168,7 @@ def resolve(
         batch_size=config.batch_size,
         on_gpu=on_gpu and large_batches(model),
     )
-    features = FeatureConfig(bigrams=False) if model.embedding == "bits" else _row_features(config, texts)
+    features = FeatureConfig(bigrams=False) if model.embedding == "bits" else _row_features(config, texts, impl)
     # Their features are those that `norm` attention pools.
     suit = impl == "compiled" and not several and model.attention == "norm" and model.seeds == 1
     few = labels <= MOST_LABELS_BESIDE and tokens <= MOST_MACHINE_TOKENS and tokens * labels <= MOST_CELLS_BESIDE
@@ -276,9 +279,10 @@ def label_weights(given: ClassWeight, names: Sequence[str]) -> LabelWeights:
     return tuple(given.get(name, 1.0) for name in names)
 
 
-def _row_features(config: TrainConfig, texts: Sequence[str]) -> FeatureConfig:
+def _row_features(config: TrainConfig, texts: Sequence[str], impl: Trainers) -> FeatureConfig:
     sizes = default_ngrams(texts) if config.ngrams is None else config.ngrams
-    return FeatureConfig(bigrams=config.bigrams, ngram_sizes=sizes)
+    trigrams = config.bigrams and impl != "reference" and unspaced(texts)
+    return FeatureConfig(bigrams=config.bigrams, ngram_sizes=sizes, trigrams=trigrams)
 
 
 def default_epochs(rows: int, labels: int) -> int:
@@ -417,9 +421,15 @@ def default_ngrams(texts: Sequence[str]) -> tuple[int, ...]:
 
     A syllable block holds two or three letters, and particles are glued to words.
     """
-    hangul = letters = 0
-    for text in texts[:: max(1, len(texts) // SCRIPT_TEXTS)]:
-        found = [c for c in text if c.isalpha()]
-        letters += len(found)
-        hangul += sum("\uac00" <= c <= "\ud7a3" for c in found)
-    return (2, 3) if 2 * hangul > letters else (3, 5)
+    return (2, 3) if _mostly(_HANGUL, texts) else (3, 5)
+
+
+def unspaced(texts: Sequence[str]) -> bool:
+    """Return whether most letters are of scripts written without spaces, of which each is a token."""
+    return _mostly(tokenizer.UNSPACED, texts)
+
+
+def _mostly(script: re.Pattern[str], texts: Sequence[str]) -> bool:
+    some = texts[:: max(1, len(texts) // SCRIPT_TEXTS)]
+    letters = sum(c.isalpha() for text in some for c in text)
+    return 2 * sum(len(script.findall(text)) for text in some) > letters

@@ -168,8 +168,8 @@ def sequence_parts(
 def sequence_hashes(corpus: Corpus, word: features.Uint32, orders: Sequence[int]) -> features.Uint32:
     """Return the hash of the sequence of each length that ends at each place [O, P], 0 for one that the limit cuts off.
 
-    A text of n tokens has n + 1 places: the last one is its END (`PADDING`). What would begin before START begins with
-    it. Sequences with a token that is too rare to have a type are 0 as well: a saved model never meets them.
+    A text of n tokens has n + 1 places: the last one is its END (`PADDING`). None begins before START. Sequences with a
+    token that is too rare to have a type are 0 as well: a saved model never meets them.
     """
     ends, texts = corpus.start[1:], np.arange(len(corpus))
     last = np.insert(word[corpus.token], ends, np.uint32(features.end_hash()))
@@ -181,7 +181,7 @@ def sequence_hashes(corpus: Corpus, word: features.Uint32, orders: Sequence[int]
     found, sequence, left_out = [], last, none
     for order in range(2, max(orders, default=1) + 1):
         sequence = features.bigram_hashes(_before(sequence, first, np.uint32(features.START)), last)
-        left_out = none | _before(left_out, first, np.False_)
+        left_out = none | _before(left_out, first, np.bool_(order > 2))
         if order in orders:
             found.append(np.where(left_out, np.uint32(0), sequence))
     return np.array(found, np.uint32).reshape(len(found), len(last))

@@ -76,21 +76,21 @@ class CandidateKinds(NamedTuple):
 
     Attributes:
         words: of the training texts, in all views.
-        bigrams: in the first view.
+        sequences: pairs of neighbouring words in the first view; with trigrams, both in all views by hashed features.
         unseen: words that are in no training text, but in the file of vectors: in all views but the first. Without such
             a file there is no such kind.
         ngrams: in the last view; None without n-grams.
     """
 
     words: Candidates
-    bigrams: Candidates
+    sequences: Candidates
     unseen: Candidates | None = None
     ngrams: Candidates | None = None
 
     @property
     def indexed(self) -> list[Candidates]:
         """The kinds that one perfect hash finds, in order: all but n-grams."""
-        return [kind for kind in (self.words, self.bigrams, self.unseen) if kind is not None]
+        return [kind for kind in (self.words, self.sequences, self.unseen) if kind is not None]
 
     @property
     def all(self) -> list[Candidates]:
@@ -115,25 +115,25 @@ def list_candidates(model: TrainedModel, corpus: Corpus) -> CandidateKinds:
         count[0] = 0  # What rare types have become is no word.
     types = [name for name, times in zip(corpus.types, count, strict=True) if times]
     words = _words(views, types, count[count > 0], 8)
-    space = model.hashed_views[0].space
-    pair, times = _unique(_bigrams(corpus, space))
-    if corpus.earlier is not None and space.config.bigrams:
-        pair, times = added((pair, times), (corpus.earlier.pair, corpus.earlier.pair_count))
-    bigrams = _features(views[0], space, pair, times)
+    config = model.hashed_views[0].space.config
+    found, times = _unique(_sequences(corpus, model.hashed_views[0].space))
+    if corpus.earlier is not None and config.bigrams:
+        found, times = added((found, times), (corpus.earlier.pair, corpus.earlier.pair_count))
+    sequences = _features([views[0], views[-1]] if last.trigrams and last.ngram_sizes else views[:1], found, times)
     unseen = None
     if model.vector_view is not None:
         unseen = _unseen_words(views[1:], model.vector_view.space, types, len(corpus.token))
         unseen = unseen.take(~np.isin(unseen.hash_R, words.hash_R))
     if not last.ngram_sizes:
-        return CandidateKinds(words, bigrams, unseen)
+        return CandidateKinds(words, sequences, unseen)
     hashes, exist = features.ngram_hashes(types, last)
     hash_N, count_N = _unique(hashes[exist])
     worth_N = np.where(count_N > 1, NGRAM_WORTH**2 * count_N, 0)
-    return CandidateKinds(words, bigrams, unseen, _features(views[-1], model.hashed_views[-1].space, hash_N, worth_N))
+    return CandidateKinds(words, sequences, unseen, _features(views[-1:], hash_N, worth_N))
 
 
-def _bigrams(corpus: Corpus, space: FeatureSpace) -> Uint32:
-    """Return the hashes of all pairs that have a row."""
+def _sequences(corpus: Corpus, space: FeatureSpace) -> Uint32:
+    """Return the hashes of all sequences that have a row."""
     found = corpus.spill.growing(np.uint32)
     for _, hash_OP in sequence_parts(corpus, features.word_hashes(corpus.types), space.config.orders):
         found.extend(hash_OP[space.rows(hash_OP) > 0])
@@ -199,11 +199,15 @@ def _words(
     return Candidates(hash_N, columns, squared_norms, worth_N * _often(count), bits).take(first)
 
 
-def _features(rows: _WeightedRows, space: FeatureSpace, hash_N: Uint32, count: Int64) -> Candidates:
-    row_N = space.rows(hash_N)
-    column_NGY, squared_norm_N = rows.sums(row_N[:, None])
-    worth_N = rows.worth_V[row_N] * _often(count)
-    return Candidates(hash_N, {rows.number: column_NGY}, {rows.number: squared_norm_N}, worth_N, 4)
+def _features(views: Sequence[_WeightedRows], hash_N: Uint32, count: Int64) -> Candidates:
+    """Features that are rows of their own in each of these views."""
+    columns, squared_norms, worth_N = {}, {}, np.zeros(len(hash_N), np.float32)
+    for rows in views:
+        assert isinstance(rows.view.space, FeatureSpace)
+        row_N = rows.view.space.rows(hash_N)
+        columns[rows.number], squared_norms[rows.number] = rows.sums(row_N[:, None])
+        worth_N += rows.worth_V[row_N]
+    return Candidates(hash_N, columns, squared_norms, worth_N * _often(count), 4)
 
 
 def _often(count: Int64 | Float32) -> Float32:

@@ -90,9 +90,9 @@ def _pruned(every: CandidateKinds, max_bytes: int) -> CandidateKinds:
 
 
 def _tables(model: TrainedModel, kinds: CandidateKinds) -> LookupTables:
-    # Where a bigram has the hash of a word, which is rare, the word stays.
+    # Where a sequence has the hash of a word, which is rare, the word stays.
     words = [kind.hash_R for kind in (kinds.words, kinds.unseen) if kind is not None]
-    kinds = kinds._replace(bigrams=kinds.bigrams.take(~np.isin(kinds.bigrams.hash_R, np.concatenate(words))))
+    kinds = kinds._replace(sequences=kinds.sequences.take(~np.isin(kinds.sequences.hash_R, np.concatenate(words))))
     index, which = PerfectHash.of(*(kind.hash_R for kind in kinds.indexed))
     views = range(len(model.table_views))
     first, last = model.hashed_views[0].space.config, model.hashed_views[-1].space.config

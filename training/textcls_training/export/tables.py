@@ -25,7 +25,7 @@ class LookupTables:
     Attributes:
         features: what a token owns.
         folded: whether columns are values and a score, or else those of a vector.
-        index: perfect hash of words, behind them bigrams, and behind these, with vectors, words out of training.
+        index: perfect hash of words, behind them sequences, and behind these, with vectors, words out of training.
         kinds: of each kind in the index, its rows in each view, their n-grams included; None where a kind is no part
             of a view, and adds nothing to it.
         ngram_index: perfect hash of n-grams; None without.

@@ -1,8 +1,8 @@
 """Raw text to tokens and their hashes, as ONNX nodes: those of `textcls.model` once more, bit by bit.
 
 Shapes: B texts, T tokens (one column of padding at the least, unless the text is cut), K hashes of a token (its word,
-its left and its right bigram), U tokens out of vocabulary, X characters of the longest one, L characters that n-grams
-look at, N n-grams of a token. The front axis of 1 is what K hashes are joined along.
+its left and its right bigram, its trigrams from the left), U tokens out of vocabulary, X characters of the longest one,
+L characters that n-grams look at, N n-grams of a token. The front axis of 1 is what K hashes are joined along.
 """
 
 import re
@@ -78,14 +78,31 @@ def _short(pattern: str) -> str:
 
 
 def word_hashes(g: StringGraphBuilder, tokens_1BT: str, config: FeatureConfig) -> str:
-    """Return the hashes [K, B, T] of each token's word and, with bigrams, of its left and its right one."""
+    """Return the hashes [K, B, T] of each token's word and of the sequences that it is part of, from the left."""
     word_1BT = g.murmur(tokens_1BT, 0)
     if not config.bigrams:
         return word_1BT
     scaled_1BT = g.node("Mul", g.shift(word_1BT, 1, features.START), g.constant(features.BIGRAM_MULTIPLIER, np.uint32))
     left_1BT = g.node("Add", scaled_1BT, word_1BT)
     # The right bigram of a token is the left one of what follows, be it padding; behind a cut there is none: 0.
-    return g.node("Concat", word_1BT, left_1BT, g.shift(left_1BT, -1, 0), axis=0)
+    found = [word_1BT, left_1BT, g.shift(left_1BT, -1, 0)]
+    if config.trigrams:
+        found.append(_trigrams(g, tokens_1BT, word_1BT, left_1BT))
+        # Twice by one: nothing can be moved by two where there is one place.
+        for _ in range(2):
+            found.append(g.shift(found[-1], -1, 0))
+    return g.node("Concat", *found, axis=0)
+
+
+def _trigrams(g: StringGraphBuilder, tokens_1BT: str, word_1BT: str, left_1BT: str) -> str:
+    """Return the hash [1, B, T] of the trigram that ends at each place, 0 for one from before START or past the END."""
+    before_1BT = g.shift(left_1BT, 1, 0)
+    scaled_1BT = g.node("Mul", before_1BT, g.constant(features.BIGRAM_MULTIPLIER, np.uint32))
+    third_1BT = g.node("Add", scaled_1BT, word_1BT)
+    padding_1BT = g.node("Equal", tokens_1BT, g.constant(features.PADDING, object))
+    front = g.integers(0, 0, 1, 0, 0, -1)
+    none_1BT = g.node("Pad", padding_1BT, front, g.constant(True, np.bool_))
+    return g.node("Where", none_1BT, g.constant(0, np.uint32), third_1BT)
 
 
 def ngram_hashes(g: StringGraphBuilder, tokens_U: str, config: FeatureConfig) -> tuple[str, str]:

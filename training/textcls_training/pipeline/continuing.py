@@ -255,7 +255,7 @@ def keep(
         splits=splits,
         all_rows=all_rows_to(epochs, resolved),
         options={name: plain(getattr(config, name)) for name in OPTIONS},
-        features=asdict(resolved.features),
+        features=resolved.features.to_json(),
         model=asdict(resolved.model),
         even_attention=resolved.even_attention,
         least_buckets=resolved.least_buckets,

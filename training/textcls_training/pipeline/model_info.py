@@ -38,12 +38,13 @@ def model_info(
     bias = empty_text_logits(model) if linear else (0.0,) * len(names)
     if terms is not None:
         bias = tuple(float(np.float32(one) + more) for one, more in zip(bias, terms.bias_C, strict=True))
+    newest = terms is not None or config.features.trigrams
     seeds = [one.config.seeds for one in model.classifiers]
     return ModelInfo(
         labels=tuple(names),
         bias=bias,
         temperature=selected.calibration.temperature,
-        **_task(selected.calibration, distinct=any(model.distinct), columns=terms is not None),
+        **_task(selected.calibration, distinct=any(model.distinct), newest=newest),
         columns=() if terms is None else terms.columns,
         max_tokens=config.max_tokens,
         features=config.features,
@@ -78,13 +79,13 @@ def model_info(
     )
 
 
-def _task(calibration: AnyCalibration, *, distinct: bool, columns: bool) -> dict[str, Any]:
+def _task(calibration: AnyCalibration, *, distinct: bool, newest: bool) -> dict[str, Any]:
     """Return what the file says of its format, and of its task where a text may have several labels."""
     if not isinstance(calibration, LabelSetCalibration):
-        return {"format_version": 4} if columns else {}
+        return {"format_version": 4} if newest else {}
     return {
         "task": "multi-label",
-        "format_version": 4 if columns else 3 if distinct else 2,
+        "format_version": 4 if newest else 3 if distinct else 2,
         "scale": calibration.scale,
         "shift": calibration.shift,
         "thresholds": calibration.thresholds,

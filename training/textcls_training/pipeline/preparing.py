@@ -134,6 +134,8 @@ def prepare(task: Task, *, keeps_fits: bool = False) -> Prepared:
         )
     _tell_of_rare_tokens(dataset.corpus, task.callback)
     resolved = _resolved(config, given, dataset, names)
+    if keeps_fits:  # What is kept of earlier texts are counts of words and pairs.
+        resolved = replace(resolved, features=replace(resolved.features, trigrams=False))
     if learned is not None:
         resolved = learned.resolved(resolved, dataset)
     of_machines = one_vs_rest(resolved, config, len(names)) if machines else None
