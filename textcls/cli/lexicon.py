@@ -137,8 +137,9 @@ def show_lexicon(found: Lexicon, only: Sequence[str], top: int | None) -> None:
 
 def how_many(found: Lexicon) -> str:
     """Return how many terms of each kind there are."""
-    words, pairs, pieces = (found.number(kind) for kind in word_lists.KINDS)
-    return f"{plural(words, 'word')}, {plural(pairs, 'pair')} and {plural(pieces, 'piece')}"
+    number = {kind: found.number(kind) for kind in word_lists.KINDS}
+    *most, last = [plural(count, kind) for kind, count in number.items() if count or kind != "triple"]
+    return f"{', '.join(most)} and {last}"
 
 
 def _show_changes(

@@ -1,10 +1,13 @@
 """Trigrams: where letters are tokens, longer sequences of them are read, and the file says all that they added."""
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from textcls.explain.lexicon.table import lexicon
+from textcls.explain.lexicon.terms import END, START, counted, read_terms
 from textcls.model.classifier import Classifier
 from textcls_training.config.resolve import resolve
 from textcls_training.config.settings import TrainConfig
@@ -61,6 +64,23 @@ def test_a_triple_is_named_by_its_three_letters_and_credited_to_them(path: Path)
     triples = [part for part in Classifier.load(path).parts("\u6771\u4eac\u4e0a") if part.kind == "triple"]
     assert ((0, 3), (0, 1, 2), None) in [((part.start, part.end), part.tokens, part.edge) for part in triples]
     assert {part.edge for part in triples} <= {None, "start", "end"}
+
+
+def test_the_lexicon_says_of_pairs_and_triples_what_their_rows_hold(path: Path, tmp_path: Path) -> None:
+    model = Classifier.load(path)
+    text = "\u6771\u4eac\u4e0a"
+    found = lexicon(model, [text])
+    parts = model.parts(text)
+    edges = {None: "{}", "start": START + "{}", "end": "{}" + END}
+    shown = {(part.kind, edges[part.edge].format(text[part.start : part.end])) for part in parts}
+    assert {kind for kind, _ in shown} >= {"pair", "triple"}
+    assert {(kind, term.replace(" ", "")) for kind, term in zip(found.kinds, found.terms, strict=True)} == shown
+    written = tmp_path / "terms.csv"
+    written.write_text(found.as_csv(), encoding="utf-8")
+    assert read_terms(written, model.info).of_kind == {
+        kind: Counter({term: n for term, n in some.items() if term in found.terms})
+        for kind, some in counted(model.info, [text]).of_kind.items()
+    }
 
 
 def test_a_state_that_keeps_no_rows_counts_words_and_pairs_and_there_are_no_trigrams(tmp_path: Path) -> None:

@@ -29,15 +29,15 @@ Float32 = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Lexicon:
-    """Words, pairs and pieces that the model knows, the weightiest first, then values of the columns beside the text.
+    """What the model knows of words, sequences and pieces, the weightiest first, then of values of columns.
 
     Attributes:
         labels: of the model.
-        kinds: `word`, `pair` or `piece` of each term, `column` of the value of a column.
+        kinds: `word`, `pair`, `triple` or `piece` of each term, `column` of the value of a column.
         terms: as text, in lower case (`textcls.explain.lexicon.terms`); of a column `product = lamp`.
         counts: how often each stands where it comes from; nobody counts columns, which have 0.
         weights: what each says of each label [W, C], in logits before the norm; of a column what it adds to any text.
-        unknown: how many of the words and pairs the model has no row for.
+        unknown: how many of the words and sequences the model has no row for.
         dropped: how many were left out because there were too many, the rarest first.
         several: whether labels stand for themselves and do not compete.
         low: the smallest of these weights over several models of the same rows [W, C]; None where only one was asked.
@@ -67,7 +67,7 @@ class Lexicon:
         return self.kinds.count(kind)
 
     def top(self, label: str, k: int, *, against: bool = False) -> list[int]:
-        """Return the numbers of the `k` words and pairs that say most for a label, or against it.
+        """Return the numbers of the `k` words and sequences that say most for a label, or against it.
 
         Ranked by evidence times the root of the count, as rows are when a file is made small: a rare word may have a
         large weight by chance.
@@ -133,7 +133,7 @@ class Lexicon:
 
 
 def lexicon(classifier: Classifier, texts: Iterable[str], *, most: int = MOST_TERMS) -> Lexicon:
-    """Return what the model says of the words, pairs and pieces of `texts`, which are read once and not kept.
+    """Return what the model says of the words, sequences and pieces of `texts`, which are read once and not kept.
 
     Args:
         classifier: the model.
@@ -163,16 +163,14 @@ def require_rows(classifier: Classifier) -> None:
 def lexicon_of(classifier: Classifier, terms: Terms, columns: tuple[Column, ...] | None = None) -> Lexicon:
     """Return what a model with rows says of terms, and of the values of its columns, or of those of another model."""
     columns = classifier.info.columns if columns is None else columns
-    found = [terms.words, terms.pairs, terms.pieces]
-    names = [[*counter] for counter in found]
-    weights_WC = np.concatenate([weights(classifier, kind, some) for kind, some in zip(KINDS, names, strict=True)])
-    kinds = [kind for kind, some in zip(KINDS, names, strict=True) for _ in some]
-    listed = [term for some in names for term in some]
-    counts = [count for counter in found for count in counter.values()]
+    weights_WC = np.concatenate([weights(classifier, kind, [*some]) for kind, some in terms.of_kind.items()])
+    kinds = [kind for kind, some in terms.of_kind.items() for _ in some]
+    listed = [term for some in terms.of_kind.values() for term in some]
+    counts = [count for some in terms.of_kind.values() for count in some.values()]
     largest_W = np.abs(weights_WC).max(1, initial=0.0)
     order = np.argsort(-largest_W, kind="stable")
     order = order[largest_W[order] > 0].tolist()
-    asked = len(terms.words) + len(terms.pairs)
+    asked = sum(kind != "piece" for kind in kinds)
     beside = [*_of_columns(classifier, columns)]
     return Lexicon(
         classifier.labels,

@@ -1,15 +1,14 @@
-"""Words, pairs of words and pieces of words, with their counts: from texts, or from a list in a file.
+"""Words, pairs and triples of words, and pieces of words, with their counts: from texts, or from a list in a file.
 
-A pair is written with a space between its words, `not good`, and with the edge of the text as `⟨start⟩ not`; a piece as
-it stands in a word, its edges as `<` and `>`: `<un`, `ing>`. No token looks like either.
+A pair is written with a space between its words, `not good`, and with the edge of the text as `⟨start⟩ not`; a triple
+likewise; a piece as it stands in a word, its edges as `<` and `>`: `<un`, `ing>`. No token looks like either.
 """
 
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Final, Literal, get_args
 
@@ -18,17 +17,18 @@ from textcls.model import tokenizer
 from textcls.model.artifact import ModelInfo
 from textcls.model.features import FeatureConfig
 
-Kind = Literal["word", "pair", "piece", "column"]
+Kind = Literal["word", "pair", "triple", "piece", "column"]
 # The kind of rows that tell of columns beside the text, and are no terms; behind it those that are.
 COLUMN: Final[Kind] = "column"
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)[:-1]
+# How many words a sequence has.
+SEQUENCES: Final[Mapping[Kind, int]] = {"pair": 2, "triple": 3}
 START, END = "\u27e8start\u27e9", "\u27e8end\u27e9"
 FIRST, LAST = "<", ">"
 # Of each kind, so many are counted.
 MOST_TERMS: Final = 2_000_000
 MOST_BYTES: Final = 500_000_000
 HEAD: Final = ("kind", "term", "count")
-_PAIR: Final = 2
 _SUFFIX: Final = ".words.csv"
 
 
@@ -37,43 +37,42 @@ class Terms:
     """What a model may be asked about.
 
     Attributes:
-        words: with their counts.
-        pairs: likewise.
-        pieces: of the words, likewise; none that is a whole word.
-        dropped: how many words and pairs were left out because there were too many, the rarest first.
+        of_kind: terms of each kind, with their counts; pieces are those of the words, and none is a whole word.
+        dropped: how many words and sequences were left out because there were too many, the rarest first.
     """
 
-    words: Counter[str]
-    pairs: Counter[str]
-    pieces: Counter[str]
+    of_kind: Mapping[Kind, Counter[str]]
     dropped: int = 0
 
     def __or__(self, other: "Terms") -> "Terms":
         """Return the terms of both, with the larger of their counts."""
-        found = (self.words | other.words, self.pairs | other.pairs, self.pieces | other.pieces)
-        return Terms(*found, self.dropped + other.dropped)
+        found = {kind: terms | other.of_kind[kind] for kind, terms in self.of_kind.items()}
+        return Terms(found, self.dropped + other.dropped)
 
 
 def counted(info: ModelInfo, texts: Iterable[str], *, most: int = MOST_TERMS) -> Terms:
-    """Return the words and pairs of texts, read once and not kept, as a model of `info` reads them.
+    """Return the words and sequences of texts, read once and not kept, as a model of `info` reads them.
 
     Of each kind at most `most` are kept; beyond that the rarest are dropped.
     """
-    words: Counter[str] = Counter()
-    pairs: Counter[str] = Counter()
+    found = _nothing()
+    read = {kind: size for kind, size in SEQUENCES.items() if size in info.features.orders}
     dropped = 0
     for text in texts:
         tokens = tokenizer.tokenize(text)[: info.max_tokens]
-        words.update(tokens)
-        if info.features.bigrams and tokens:
-            behind = [END] if len(tokens) < info.max_tokens else []
-            pairs.update(f"{left} {right}" for left, right in pairwise([START, *tokens, *behind]))
-        dropped += _forget(words, most) + _forget(pairs, most)
-    pieces: Counter[str] = Counter()
-    for word, count in words.items():
-        pieces.update(dict.fromkeys(_pieces(word, info.features), count))
-        _forget(pieces, most)
-    return Terms(words, pairs, pieces, dropped)
+        found["word"].update(tokens)
+        around = [START, *tokens, *([END] if len(tokens) < info.max_tokens else [])] if tokens else []
+        for kind, size in read.items():
+            found[kind].update(" ".join(around[i : i + size]) for i in range(len(around) - size + 1))
+        dropped += sum(_forget(found[kind], most) for kind in ("word", *read))
+    for word, count in found["word"].items():
+        found["piece"].update(dict.fromkeys(_pieces(word, info.features), count))
+        _forget(found["piece"], most)
+    return Terms(found, dropped)
+
+
+def _nothing() -> dict[Kind, Counter[str]]:
+    return {kind: Counter() for kind in KINDS}
 
 
 def beside(model: Path) -> Path:
@@ -129,14 +128,14 @@ def read_terms(path: Path, info: ModelInfo) -> Terms:
         found = counted(info, text.splitlines())
     else:
         found = _of_table(csv.reader(io.StringIO(text)), path)
-    if not found.words and not found.pairs:
+    if not any(terms for kind, terms in found.of_kind.items() if kind != "piece"):
         raise InputError(f"{path} holds no words; write one a line.")
     return found
 
 
 def _of_table(rows: Iterator[list[str]], path: Path) -> Terms:
     next(rows)
-    found: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
+    found, named = _nothing(), {str(kind): kind for kind in KINDS}
     for number, row in enumerate(rows, 2):
         kind, term, count = row[:3] if len(row) >= len(HEAD) else ("", "", "")
         if kind == COLUMN:
@@ -146,18 +145,19 @@ def _of_table(rows: Iterator[list[str]], path: Path) -> Terms:
                 f"{path}, line {number}: {','.join(row[:3])[:60]!r} is not a kind ({', '.join(KINDS)}), a term of it "
                 "and its count; write the list again with textcls train --keep-words."
             )
-        found[kind][term] = int(count)
-    return Terms(found["word"], found["pair"], found["piece"])
+        found[named[kind]][term] = int(count)
+    return Terms(found)
 
 
 def _is_term(kind: str, term: str) -> bool:
     if kind == "piece":
         return bool(term)
     parts = term.split(" ")
-    if kind == "pair" and len(parts) == _PAIR:
-        parts = parts[parts[0] == START : len(parts) - (parts[1] == END)]
-    elif kind != "word" or len(parts) > 1:
+    sizes: dict[str, int] = {"word": 1} | {str(name): size for name, size in SEQUENCES.items()}
+    if len(parts) != sizes.get(kind):
         return False
+    if kind != "word":
+        parts = parts[parts[0] == START : len(parts) - (parts[-1] == END)]
     return bool(parts) and all(tokenizer.tokenize(part) == [part] for part in parts)
 
 

@@ -10,21 +10,22 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls.explain.lexicon.terms import END, FIRST, LAST, START, Kind
+from textcls.explain.lexicon.terms import END, FIRST, LAST, SEQUENCES, START, Kind
 from textcls.model.classifier import Classifier
 
 Float32 = NDArray[np.float32]
 
 # Asked about in one call.
 ASKED: Final = 256
-_WORD, _LEFT_PAIR, _RIGHT_PAIR = range(3)
 # A letter that hardly any text holds, so that a word with it is unknown, and is read by its pieces.
 _RARE: Final = "\u01c1"
 
 
 def weights(classifier: Classifier, kind: Kind, terms: Sequence[str]) -> Float32:
     """Return what a model with rows says of terms of a kind [W, C]; zeros where it has no row."""
-    ask = {"word": _of_words, "pair": _of_pairs, "piece": _of_pieces}[kind]
+    ask = {"word": _of_words, "piece": _of_pieces}.get(kind, _of_sequences)
+    if kind in SEQUENCES and SEQUENCES[kind] not in classifier.info.features.orders:
+        return np.zeros((len(terms), len(classifier.labels)), np.float32)
     return _in_parts(terms, len(classifier.labels), lambda some: ask(classifier, some))
 
 
@@ -41,15 +42,18 @@ def _rows(classifier: Classifier, texts: Sequence[str]) -> Float32:
 
 
 def _of_words(classifier: Classifier, words: Sequence[str]) -> Float32:
-    return _rows(classifier, words)[_WORD, :, 0]
+    return _rows(classifier, words)[0, :, 0]
 
 
-def _of_pairs(classifier: Classifier, pairs: Sequence[str]) -> Float32:
-    """Return what pairs say: half of one is owned by either word, and of one with an edge the other half by nobody."""
-    split = [pair.split(" ") for pair in pairs]
+def _of_sequences(classifier: Classifier, sequences: Sequence[str]) -> Float32:
+    """Return what sequences of one length say: each word owns an equal share, and nobody that of an edge."""
+    split = [sequence.split(" ") for sequence in sequences]
     texts = [" ".join(word for word in words if word not in (START, END)) for words in split]
-    kind_B = np.array([_LEFT_PAIR if words[0] == START else _RIGHT_PAIR for words in split])
-    owners_B = np.array([2 - (words[0] == START or words[1] == END) for words in split], np.float32)
+    size = len(split[0])
+    # The rows of a token: its word, then of each length the sequences it is part of, by how far behind it they end.
+    first = 1 + sum(order for order in classifier.info.features.orders if order < size)
+    kind_B = np.array([first + size - 1 - (words[0] == START) for words in split])
+    owners_B = np.array([size - (words[0] == START) - (words[-1] == END) for words in split], np.float32)
     rows_KBTC = _rows(classifier, texts)
     found_BC: Float32 = owners_B[:, None] * rows_KBTC[kind_B, np.arange(len(texts)), 0]
     return found_BC
