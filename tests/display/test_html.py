@@ -262,7 +262,7 @@ def test_sub_token_attributions_are_folded_away_in_a_page_and_only_there_if_give
     explanation = opposed("best <b>", 1.0, 1.0)
     parsed = Parsed(explanation_fragment(explanation, top=2, sub_tokens=SUB_TOKENS))
     assert_harmless(parsed)
-    assert "Words, pairs of words, and pieces of unknown words" in parsed.visible
+    assert "Words, sequences of words, and pieces of unknown words" in parsed.visible
     assert "\u27e8start\u27e9 best" in parsed.visible
     assert "3 others" in parsed.visible
     assert "Checked: parts = tokens, exactly." in parsed.visible

@@ -79,7 +79,10 @@ _GROUPS: Final = (
     f"in a page {html_explanation.SHOWN_TOKENS}]",
 )
 @click.option(
-    "--parts", "with_parts", is_flag=True, help="Also list words, pairs of words, and pieces of unknown words."
+    "--parts",
+    "with_parts",
+    is_flag=True,
+    help="Also list words, sequences of words, and pieces of unknown words.",
 )
 @click.option(
     "--unit",

@@ -60,7 +60,7 @@ def lexicon(
     only: tuple[str, ...],
     top: int | None,
 ) -> None:
-    """Show what each word, pair of words and piece of a word says of each label in MODEL, without any data.
+    """Show what each word, short sequence of words and piece of a word says of each label in MODEL, without any data.
 
     A model file holds hashes of words and not the words. They come from WORDS, a file with a word or text per line, or
     from the list that `textcls train --keep-words` has left beside MODEL.
@@ -123,7 +123,7 @@ def write_lexicon(path: Path, found: Lexicon, *, escape_formulas: bool = False) 
     with atomic_write(path) as file:
         is_json = path.suffix.lower() == ".json"
         file.write((found.as_json() if is_json else found.as_csv(escape_formulas=escape_formulas)).encode())
-    rest = f"; {found.unknown:,} more words and pairs are unknown to the model" if found.unknown else ""
+    rest = f"; {found.unknown:,} more words and sequences are unknown to the model" if found.unknown else ""
     dropped = f"; {found.dropped:,} rare ones were dropped to bound memory" if found.dropped else ""
     click.echo(f"{how_many(found)} -> {path}{rest}{dropped}.")
 
@@ -148,7 +148,7 @@ def _show_changes(
     found = changes(before, after)
     gone, new = sum(one.after is None for one in found), sum(one.before is None for one in found)
     beside = ", and values of columns" if before.columns else ""
-    said = f"{len(found) - gone - new:,} words, pairs and pieces{beside} in both, {new:,} new, {gone:,} gone"
+    said = f"{len(found) - gone - new:,} words, sequences and pieces{beside} in both, {new:,} new, {gone:,} gone"
     if output is None:
         differing = [one for one in found if one.change and one.kind != word_lists.COLUMN]
         of_columns = [one for one in found if one.change and one.kind == word_lists.COLUMN]

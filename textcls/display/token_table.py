@@ -123,7 +123,7 @@ def tints(attribution: Attribution) -> list[float]:
 
 
 class SubTokenRow(NamedTuple):
-    """A word, pair or piece as it is listed."""
+    """A word, sequence or piece as it is listed."""
 
     name: str
     kind: str
@@ -131,7 +131,7 @@ class SubTokenRow(NamedTuple):
 
 
 class SubTokenTable(NamedTuple):
-    """What the words, pairs and pieces of a text contribute to an attribution.
+    """What the words, sequences and pieces of a text contribute to an attribution.
 
     Attributes:
         rows: the strongest, strongest first.
@@ -167,8 +167,8 @@ def sub_token_table(
 
 
 def sub_token_name(part: SubTokenAttribution, text: str) -> str:
-    """Return how a piece of `text` is named in a table; a pair with the edge of the text shows the edge."""
+    """Return how a piece of `text` is named in a table; a pair or triple with an edge of the text shows the edge."""
     name = named(text[part.start : part.end])
-    if part.edge is None:
-        return name
-    return f"\u27e8start\u27e9 {name}" if part.edge == "start" else f"{name} \u27e8end\u27e9"
+    both = part.kind == "triple" and len(part.tokens) == 1
+    name = f"\u27e8start\u27e9 {name}" if both or part.edge == "start" else name
+    return f"{name} \u27e8end\u27e9" if both or part.edge == "end" else name

@@ -268,7 +268,7 @@ def _checked(found: Mapping[str, Any]) -> dict[str, Any]:
     columns = tuple(Column.from_json(one) for one in _items(found, "columns")) if "columns" in found else ()
     features = FeatureConfig.from_json(_object(found, "features"))
     versions = (4,) if columns or features.trigrams else (2, 3) if several else (1 + prototypes,)
-    if task not in TASKS or (prototypes and (several or columns)) or version not in versions:
+    if task not in TASKS or (prototypes and version != 2) or version not in versions:
         raise ValueError("the task is none that this version of textcls knows")
     example = found.get("example")
     if example is not None and (not isinstance(example, str) or example_problem(example)):

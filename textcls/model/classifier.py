@@ -196,7 +196,7 @@ class Classifier:
         return [explanation_of(answer) for answer in answers]
 
     def parts(self, text: Text) -> list[SubTokenAttribution]:
-        """Attribute below the token: what words, pairs of words and n-grams of unknown words contributed.
+        """Attribute below the token: what words, sequences of words and n-grams of unknown words contributed.
 
         They add up to the contributions of the tokens, label by label.
 

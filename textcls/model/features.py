@@ -65,7 +65,10 @@ class FeatureConfig:
             raise ConfigError("There are no trigrams without bigrams.")
 
     def views(self) -> tuple["FeatureConfig", ...]:
-        """Split into what the model reads side by side: words with bigrams, and words with n-grams if there are any."""
+        """Split into what the model reads side by side: words with bigrams, and words with n-grams if there are any.
+
+        With trigrams both read bigrams and trigrams.
+        """
         words = replace(self, ngram_sizes=())
         return (words, replace(self, bigrams=self.trigrams)) if self.ngram_sizes else (words,)
 

@@ -111,11 +111,11 @@ def test_of_too_many_types_the_frequent_ones_are_kept_whatever_their_place(monke
     assert len(corpus.types) <= 1 + 8 + 4
     words = [[corpus.types[number] for number in corpus.select(np.array([i])).token] for i in (0, 30)]
     assert words == [["often", RARE], ["often", RARE, "soon"]]
-    space = FeatureSpace.fit(corpus, FeatureConfig())
+    space = FeatureSpace.fit(corpus, FeatureConfig(trigrams=True))
     rows = space.encode(corpus.select(np.array([30])))
     assert rows.type_rows.row[: rows.type_rows.start[1]].size == 0
-    # Pairs with what is rare are nothing: of START often, often RARE, RARE soon, soon END two are left.
-    assert (rows.sequence_row > 0).tolist() == [[True, False, False, True]]
+    # Sequences with what is rare are nothing: of START often, often RARE, RARE soon, soon END two are left.
+    assert (rows.sequence_row > 0).tolist() == [[True, False, False, True], 4 * [False]]
 
 
 def test_of_too_many_features_the_frequent_ones_have_rows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,7 @@
 """Pruning: what matters most stays within a budget."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -37,6 +39,13 @@ def corpus(sample: LabelledTexts) -> Corpus:
 @pytest.fixture(scope="module")
 def whole(corpus: Corpus) -> LookupTables:
     return lookup_tables(model_of(corpus), corpus)
+
+
+@pytest.mark.parametrize("weights", [(1.0, 0.0), (0.0, 1.0)], ids=["the first", "the last"])
+def test_what_a_trigram_is_worth_is_what_it_says_in_any_view(corpus: Corpus, weights: tuple[float, float]) -> None:
+    views = FeatureConfig(ngram_sizes=(3, 5), trigrams=True).views()
+    model = replace(random_model(ModelConfig(dim=8), views, corpus), ensemble_weights=weights)
+    assert (candidates.list_candidates(model, corpus).sequences.worth_R > 0).all()
 
 
 def test_nothing_is_left_out_where_all_fits(corpus: Corpus, whole: LookupTables) -> None:

@@ -12,6 +12,7 @@ from textcls.model.classifier import Classifier
 from textcls_training.config.resolve import resolve
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.data.unlabelled import UnlabelledTexts
 from textcls_training.pipeline.training import train
 
 # Of each label the same letters, in another order: 東京 and 京東, 上海 and 海上.
@@ -40,6 +41,9 @@ def test_scripts_without_spaces_have_trigrams_and_others_none() -> None:
     assert features("\u0e2a\u0e27\u0e31\u0e2a\u0e14\u0e35")
     assert not features("\ub3c4\ucfc4\uc5d0 \uac04\ub2e4", "to \u6771\u4eac")
     assert not features("\u6771\u4eac", bigrams=False)
+    # Whichever language every other row has.
+    assert features(*2500 * ("\u6771\u4eac\u306b", "ok"))
+    assert features(*2500 * ("ok", "\u6771\u4eac\u306b"))
 
 
 def test_a_file_with_trigrams_says_that_older_readers_cannot_read_it(path: Path) -> None:
@@ -75,12 +79,31 @@ def test_the_lexicon_says_of_pairs_and_triples_what_their_rows_hold(path: Path, 
     shown = {(part.kind, edges[part.edge].format(text[part.start : part.end])) for part in parts}
     assert {kind for kind, _ in shown} >= {"pair", "triple"}
     assert {(kind, term.replace(" ", "")) for kind, term in zip(found.kinds, found.terms, strict=True)} == shown
+    rows_ktc = model.graph.run([text], ["rows"])["rows"][:, 0, :, :, :2].sum(2)
+    weights = dict(zip(found.terms, found.weights, strict=True))
+    triple, pair = sum(rows_ktc[3 + i, 2 - i] for i in range(3)), rows_ktc[1, 1] + rows_ktc[2, 0]
+    np.testing.assert_allclose(weights["\u6771 \u4eac \u4e0a"], triple, rtol=1e-5)
+    np.testing.assert_allclose(weights["\u6771 \u4eac"], pair, rtol=1e-5)
     written = tmp_path / "terms.csv"
     written.write_text(found.as_csv(), encoding="utf-8")
     assert read_terms(written, model.info).of_kind == {
         kind: Counter({term: n for term, n in some.items() if term in found.terms})
         for kind, some in counted(model.info, [text]).of_kind.items()
     }
+
+
+def test_a_student_reads_trigrams_if_labelled_texts_alone_do_whatever_the_script_of_the_others(
+    tmp_path: Path,
+) -> None:
+    texts = [f"{SYLLABLES[i % 4]}{chr(0x4E00 + i)}" for i in range(40)]
+    given = LabelledTexts(texts=texts, labels=["first" if i % 4 < 2 else "second" for i in range(40)])
+    others = UnlabelledTexts(
+        texts=[f"an english text, number {i}" for i in range(200)], probability_UC=None, given=200, copies=0
+    )
+    config = TrainConfig(epochs=1, unlabelled_weight=1)
+    report = train(given, tmp_path / "m.onnx", config, unlabelled=others)
+    assert report.distillation is not None
+    assert Classifier.load(tmp_path / "m.onnx").info.features.trigrams
 
 
 def test_a_state_that_keeps_no_rows_counts_words_and_pairs_and_there_are_no_trigrams(tmp_path: Path) -> None:

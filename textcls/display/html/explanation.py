@@ -308,7 +308,7 @@ def _sub_tokens(table: SubTokenTable, kind: str) -> str:
         rows.append(_sum_row(f"{table.others:,} others", [table.rest]))
     rows.append(_sum_row("= tokens", [table.total], ' class="total"'))
     return (
-        "<details><summary>Words, pairs of words, and pieces of unknown words</summary>"
+        "<details><summary>Words, sequences of words, and pieces of unknown words</summary>"
         f'<div class="wide"><table class="tokens">{"".join(rows)}</table></div>'
         f'<p class="note">Checked: {table.check}.</p></details>'
     )

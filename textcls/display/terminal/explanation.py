@@ -177,7 +177,7 @@ def whisker(row: TokenRow, strongest: float) -> Text:
 
 
 def rich_sub_token_table(sub_tokens: SubTokenTable, kind: str) -> Table:
-    """Return a table of words, pairs of words and pieces of unknown words, strongest first; `kind` is its head."""
+    """Return a table of words, sequences of words and pieces of unknown words, strongest first; `kind` is its head."""
     table = Table("part", "kind", box=None, pad_edge=False)
     table.add_column(kind, justify="right")
     for row in sub_tokens.rows:

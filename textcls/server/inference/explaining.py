@@ -40,7 +40,7 @@ class ExplainOptions(BaseModel):
     )
     parts: bool = Field(
         False,
-        description="Also say what words, pairs of words, and pieces of unknown words added, in `parts`; of one text.",
+        description="Also say what words, sequences of words, pieces of unknown ones added, in `parts`; of one text.",
     )
     counterfactual: bool = Field(
         False,

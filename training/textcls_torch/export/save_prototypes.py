@@ -94,8 +94,7 @@ def save_prototypes(
         ConfigError: training diverged; nothing is written.
         ArtifactError: PyTorch and ONNX Runtime disagree; the model is beside `path`.
     """
-    version = max(2, info.format_version)
-    info = replace(info, prototypes=_placeholder(encoder, len(info.labels), keep_texts), format_version=version)
+    info = replace(info, prototypes=_placeholder(encoder, len(info.labels), keep_texts), format_version=2)
     lengths = _part_lengths(encoder, tables, texts, info)
     empty = content_of(tables, _head_without_rows(encoder, lengths, info), info)
     classifier = Classifier.from_bytes(empty, path)

@@ -79,6 +79,8 @@ class DeviceTexts:
         """
         corpus = encoded_G[0].corpus
         own_GY = np.stack([np.diff(encoded.type_rows.start) for encoded in encoded_G])
+        if any(encoded.orders not in ((), (2,)) for encoded in encoded_G):
+            raise ValueError("kernels read pairs, and no longer sequences")
         pairs_G = [sum(encoded.orders) for encoded in encoded_G]
         each = zip(own_GY, pairs_G, strict=True)
         uses_GN = np.stack([sums_of_texts(corpus.token, corpus.start, own_Y + pairs) for own_Y, pairs in each])

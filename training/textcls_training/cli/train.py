@@ -162,8 +162,8 @@ _GROUPS: Final = (
 @click.option(
     "--keep-words",
     is_flag=True,
-    help="Write the words, pairs and pieces of DATA that the model knows, with their counts, beside it, for textcls "
-    "lexicon; the model file itself holds no words.",
+    help="Write the words, sequences and pieces of DATA that the model knows, with their counts, beside it, for "
+    "textcls lexicon; the model file itself holds no words.",
 )
 @click.option(
     "--resamples",

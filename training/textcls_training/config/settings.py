@@ -92,7 +92,7 @@ class TrainConfig:
         unset="auto",
         metavar="SIZES",
     )
-    bigrams: bool = option(Flag(), True, "Use pairs of neighbouring words.")
+    bigrams: bool = option(Flag(), True, "Use pairs of neighbouring words, and triples where letters are words.")
     dim: int | None = option(
         Integer(1, 1024), None, "Width of a token's vector.", unset="32; 64 for more than 32 labels"
     )

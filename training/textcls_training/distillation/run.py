@@ -227,7 +227,7 @@ class Distillation:
         return found_PC
 
     def _resolved(self, given: LabelledTexts, pool: Pool, alone: Fitted, vectors: WordVectors | None) -> ResolvedConfig:
-        """Decide by labelled and unlabelled texts together; by labelled ones alone, which n-grams are read."""
+        """Decide by labelled and unlabelled texts together; by labelled ones alone, which features are read."""
         config = self._config
         if alone.config.model.embedding == "rows":
             config = replace(config, ngrams=alone.config.features.ngram_sizes)
@@ -251,6 +251,7 @@ class Distillation:
             impl=impl,
             on_gpu=on_gpu(impl, config.device),
         )
+        found = replace(found, features=replace(found.features, trigrams=alone.config.features.trigrams))
         return one_vs_rest(found, config, pool.classes) if machines else replace(found, refit=True)
 
     def _metadata(self, report: DistillationReport) -> dict[str, Any]:

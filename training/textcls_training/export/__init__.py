@@ -1,7 +1,7 @@
 """From a trained model to one ONNX file. Nothing here knows how a model was trained.
 
 `text_graph` and `heads` are the two halves of a saved graph: raw text to the sums of its tokens' rows, and from these
-to the outputs. In between stand the lookup tables (`tables`), a row for each word, bigram and n-gram in few bytes:
+to the outputs. In between stand the lookup tables (`tables`), a row for each word, sequence and n-gram in few bytes:
 `perfect_hash` finds the row of a hash, `quantize` makes rows small, `candidates` lists what could be in the tables, and
 `prune` keeps what is worth its bytes. `bits_table` stands in the place of all that where an embedding has no rows.
 `save` joins, checks and writes.

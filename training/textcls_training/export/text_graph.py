@@ -3,8 +3,8 @@
 `token_nodes` repeats the token rule and the hashes, `lookup_nodes` reads the tables. Every node costs about a
 microsecond, whatever it does to one short text, so there are few.
 
-Shapes: B texts, T tokens (one column of padding at the least, unless the text is cut), K hashes of a token (its word,
-its left and its right bigram), U tokens out of vocabulary, N n-grams of a token; R, W, G, Y and X as in
+Shapes: B texts, T tokens (one column of padding at the least, unless the text is cut), K hashes of a token (its word
+and the sequences that it is part of), U tokens out of vocabulary, N n-grams of a token; R, W, G, Y and X as in
 `textcls_training.export`. The front axis of 1 is what K hashes are joined along.
 """
 

@@ -1,7 +1,8 @@
 """A trained model: an ensemble of views of a text, each a classifier of its own, whose logits are added up.
 
 The view "words" reads words and bigrams, the view "vectors" words by their vectors from a file, if one is given, and
-the view "pieces" words and their character n-grams. Each is normalised by itself, as blocks of TF-IDF features would
+the view "pieces" words and their character n-grams; of scripts whose letters are tokens, both read bigrams and trigrams
+(`textcls.model.features.FeatureConfig.views`). Each is normalised by itself, as blocks of TF-IDF features would
 be, and each learns from the labels by itself; the ensemble weights, which say how much each counts in the sum, are
 fitted on validation rows, together with the temperature.
 """

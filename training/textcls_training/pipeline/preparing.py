@@ -49,6 +49,10 @@ BALANCED: Final = (
     "Balanced weights rank rare labels worse where a text may have several: leave class_weight out, unless held-out "
     "rows say otherwise."
 )
+PAIRS_ALONE: Final = (
+    "This state does not hold all rows, and counts letters and pairs only: the model does without the triples of "
+    "letters that models of this script read. Raise rehearsal_rows, or train without a state."
+)
 
 
 class Task(NamedTuple):
@@ -134,7 +138,8 @@ def prepare(task: Task, *, keeps_fits: bool = False) -> Prepared:
         )
     _tell_of_rare_tokens(dataset.corpus, task.callback)
     resolved = _resolved(config, given, dataset, names)
-    if keeps_fits:  # What is kept of earlier texts are counts of words and pairs.
+    if keeps_fits and resolved.features.trigrams:
+        task.callback.note(PAIRS_ALONE)
         resolved = replace(resolved, features=replace(resolved.features, trigrams=False))
     if learned is not None:
         resolved = learned.resolved(resolved, dataset)

@@ -63,6 +63,7 @@ CASES: dict[str, tuple[Dataset, dict[str, Any]]] = {
     "several labels": (SEVERAL, {}),
     "several labels, balanced, with weights": (dataset(sets=SETS, weight_R=WEIGHTS), {"class_weight": "balanced"}),
     "words alone": (HARD, {"ngrams": (), "bigrams": False}),
+    "trigrams": (HARD, {"trigrams": True}),
     "vectors of words": (HARD, {"word_vectors": VECTORS}),
 }
 
@@ -71,6 +72,7 @@ def configuration(
     data: Dataset,
     *,
     even: bool = False,
+    trigrams: bool = False,
     class_weight: Any = "none",
     word_vectors: WordVectors | None = None,
     **told: Any,
@@ -78,7 +80,15 @@ def configuration(
     # Large rows: those of a fresh table say so little that a wrong gradient of the attention would hardly show.
     optim = OptimConfig(batch_size=7, table_std=1.0, table_accumulator=0.1, warmup=0.0)
     config = resolved(data, **{"optim": optim, "ngrams": (3,), "vectors": "none", **told})
-    return replace(config, even_attention=even, class_weight=class_weight, impl="compiled", vectors=word_vectors)
+    features = replace(config.features, trigrams=trigrams)
+    return replace(
+        config,
+        features=features,
+        even_attention=even,
+        class_weight=class_weight,
+        impl="compiled",
+        vectors=word_vectors,
+    )
 
 
 def pair(data: Dataset, config: ResolvedConfig, classes: int = 3) -> tuple[CompiledTrainer, Trainer]:

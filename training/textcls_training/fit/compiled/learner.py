@@ -189,7 +189,7 @@ def encode(space: FeatureSpace, corpus: Corpus) -> Texts:
 
 
 def uses_of(texts: Texts) -> Int64:
-    """Return how many rows the tokens of each text use [N]."""
+    """Return how many rows the tokens of each text use at most [N]."""
     return sums_of_texts(texts.token, texts.start, np.diff(texts.row_start) + texts.order.sum())
 
 
