@@ -145,7 +145,10 @@ def test_a_model_of_one_label_refuses_rows_with_several(
     said = fail(2, "evaluate", model_path, heldout, *SEPARATED)
     assert said == f"Error: {model_path} gives each text one label; evaluate it on rows with one label each.\n"
     assert "each row needs exactly one" in fail(3, "evaluate", model_path, lines)
-    assert f"and {model_path} gives one" in fail(2, "evaluate", model_path, heldout, "--target-recall", "0.9")
+    plots = heldout.with_name("plots of nothing")
+    target = ("--target-recall", "0.9", "--plots", plots)
+    assert f"and {model_path} gives one" in fail(2, "evaluate", model_path, heldout, *target)
+    assert not plots.exists()
     with pytest.raises(InputError, match=r"^Row 0 has labels in a list, and this model gives one label per text\.$"):
         textcls.evaluate(classifier, [("refund", ["returns"])])
     with pytest.raises(

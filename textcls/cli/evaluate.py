@@ -109,21 +109,21 @@ def evaluate(
     """
     _check(model, target_precision, target_recall, threshold, store)
     once(data)
-    asked = _Asked(model, Classifier.load(model), threshold, store, as_json, _Plots(plots_folder), reading)
-    columns = (text_columns, label_column)
-    if asked.classifier.info.several:
-        if label_path is not None:
-            raise ConfigError(f"--label-path is for models of one label per text, and {model} may give several.")
-        metrics.require()
-        goal = Goal.of(target_precision, target_recall)
-        with reading.label_sets(data, *columns, targets, asked.classifier.info) as sets:
-            _evaluate_sets(asked, sets, goal)
-        return
-    if target_recall is not None:
+    classifier = Classifier.load(model)
+    several = classifier.info.several
+    if several and label_path is not None:
+        raise ConfigError(f"--label-path is for models of one label per text, and {model} may give several.")
+    if target_recall is not None and not several:
         raise ConfigError(f"--target-recall is for models with several labels per text, and {model} gives one.")
-    if targets.label_sets:
+    if targets.label_sets and not several:
         raise ConfigError(f"{model} gives each text one label; evaluate it on rows with one label each.")
-    with reading.labelled_rows(data, *columns, asked.classifier.info) as rows:
+    asked = _Asked(model, classifier, threshold, store, as_json, _Plots(plots_folder), reading)
+    if several:
+        metrics.require()
+        with reading.label_sets(data, text_columns, label_column, targets, classifier.info) as sets:
+            _evaluate_sets(asked, sets, Goal.of(target_precision, target_recall))
+        return
+    with reading.labelled_rows(data, text_columns, label_column, classifier.info) as rows:
         _evaluate_labels(asked, rows, target_precision, label_path)
 
 
