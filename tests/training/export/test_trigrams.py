@@ -4,6 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 from textcls.explain.lexicon.table import lexicon
@@ -50,6 +51,12 @@ def test_a_file_with_trigrams_says_that_older_readers_cannot_read_it(path: Path)
     info = Classifier.load(path).info
     assert info.features.trigrams
     assert info.format_version == 4
+
+
+def test_older_versions_of_onnx_runtime_have_what_the_graph_needs(path: Path) -> None:
+    graph = onnx.load(path).graph
+    unsigned = {one.name for one in graph.initializer if one.data_type == onnx.TensorProto.UINT32}
+    assert not [node for node in graph.node if node.op_type == "Where" and unsigned & {*node.input}]
 
 
 @pytest.mark.parametrize("text", ["", "\u6771", "\u6771\u4eac", "\u6771\u4eac\u4e0a\u6d77 \u5357USA\u5317", "zzz"])

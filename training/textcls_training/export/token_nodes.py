@@ -99,10 +99,10 @@ def _trigrams(g: StringGraphBuilder, tokens_1BT: str, word_1BT: str, left_1BT: s
     before_1BT = g.shift(left_1BT, 1, 0)
     scaled_1BT = g.node("Mul", before_1BT, g.constant(features.BIGRAM_MULTIPLIER, np.uint32))
     third_1BT = g.node("Add", scaled_1BT, word_1BT)
-    padding_1BT = g.node("Equal", tokens_1BT, g.constant(features.PADDING, object))
-    front = g.integers(0, 0, 1, 0, 0, -1)
-    none_1BT = g.node("Pad", padding_1BT, front, g.constant(True, np.bool_))
-    return g.node("Where", none_1BT, g.constant(0, np.uint32), third_1BT)
+    there_1BT = g.node("Not", g.node("Equal", tokens_1BT, g.constant(features.PADDING, object)))
+    # A product: ONNX Runtime 1.24 and before have no `Where` for this type.
+    one_1BT = g.node("Cast", there_1BT, to=TensorProto.UINT32)
+    return g.node("Mul", third_1BT, g.shift(one_1BT, 1, 0))
 
 
 def ngram_hashes(g: StringGraphBuilder, tokens_U: str, config: FeatureConfig) -> tuple[str, str]:
