@@ -51,3 +51,8 @@ def test_names_differ_and_a_cluster_without_texts_has_one() -> None:
 def test_characters_of_unspaced_scripts_are_named_in_pairs() -> None:
     terms = terms_of(Corpus.of(["\u80a1\u5e02\u5927\u8dcc stocks", "1 a"], 50))
     assert terms.words == ["stocks", "\u80a1\u5e02", "\u5e02\u5927", "\u5927\u8dcc"]
+
+
+def test_words_of_one_letter_are_no_characters_of_an_unspaced_script() -> None:
+    terms = terms_of(Corpus.of(["\u044f \u0438 \u043e\u043d", "\u00e0 \u00f4t\u00e9"], 50))
+    assert terms.words == ["\u043e\u043d", "\u00f4t\u00e9"]

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from textcls.model import tokenizer
 from textcls_training.data.arrays import Float64, Int64
 from textcls_training.data.corpus import Corpus
 
@@ -70,7 +71,7 @@ def telling(terms: Terms, cluster_R: Int64, clusters: int) -> Float64:
 
 def terms_of(corpus: Corpus) -> Terms:
     """Return the words of texts; of scripts written without spaces, whose tokens are characters, pairs of these."""
-    single = np.array([_is_sign_of_unspaced(word) for word in corpus.types], bool)
+    single = np.array([tokenizer.UNSPACED.match(word) is not None for word in corpus.types], bool)
     whole = np.array([_is_word(word) for word in corpus.types], bool) & ~single
     text = np.repeat(np.arange(len(corpus)), corpus.lengths())
     types, words = len(corpus.types), whole[corpus.token]
@@ -93,7 +94,3 @@ def _spelt(key: int, types: list[str]) -> str:
 
 def _is_word(word: str) -> bool:
     return len(word) > 1 and any(character.isalpha() for character in word)
-
-
-def _is_sign_of_unspaced(word: str) -> bool:
-    return not word.isascii() and word[0].isalpha() and not any(character.isalpha() for character in word[1:])
