@@ -25,6 +25,14 @@ def test_a_header_with_semicolons_alone_decides_if_no_delimiter_fits_all_rows(wr
     assert "line 3: 3 fields where the header has 2" in refusal(write("a.csv", "text;label\na;x\nb;c;y\n"))
 
 
+def test_a_quote_behind_a_space_opens_a_field(write: Write) -> None:
+    path = write("a.csv", 'label, text\nx, "one, two"\ny, "three"\n')
+    assert rows_of(path) == [{"label": "x", "text": "one, two"}, {"label": "y", "text": "three"}]
+    # A text that ends with a comma and a space, or quotes somebody, keeps its signs.
+    path = write("b.csv", 'text,label\n"he said, ",x\n"he said, ""no, "" and went",y\n')
+    assert [row["text"] for row in rows_of(path)] == ["he said, ", 'he said, "no, " and went']
+
+
 def test_without_a_header_the_first_line_is_a_row_and_columns_have_numbers(write: Write) -> None:
     path = write("spam.tsv", "ham\thello you\nspam\twin now\n")
     assert rows_of(path, header=False) == [{"1": "ham", "2": "hello you"}, {"1": "spam", "2": "win now"}]

@@ -96,6 +96,16 @@ def test_labels_that_the_tree_lacks_and_several_labels_are_refused(tmp_path: Pat
         renaming.learn(LabelledSets(["x"], [{"rye": 1.0}]))
 
 
+def test_rows_whose_label_the_tree_lacks_can_be_skipped(sample_path: Path, tmp_path: Path) -> None:
+    labels = sorted({row["label"] for row in read_rows(sample_path)})
+    tree = write_rows(tmp_path / "tree.csv", [("child", "parent"), *((label, "all") for label in labels[1:])])
+    how = ("--label-tree", tree, "--epochs", "1", "--vectors", "none", "-o", tmp_path / "m.onnx")
+    assert f"has no node {labels[0]!r}" in fail(3, "train", sample_path, *how)
+    said = run("train", sample_path, *how, "--on-error", "skip").stderr
+    assert f"the label {labels[0]!r} is no node of {tree}" in said
+    assert Classifier.load(tmp_path / "m.onnx").labels == tuple(f"all > {label}" for label in labels[1:])
+
+
 def test_a_model_of_a_tree_is_judged_by_rows_that_name_the_nodes_alone(model_path: Path, sample_path: Path) -> None:
     assert "money > billing" in Classifier.load(model_path).labels
     told = json.loads(succeed("evaluate", model_path, sample_path, "--json"))

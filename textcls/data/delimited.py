@@ -17,6 +17,8 @@ from textcls.errors import ConfigError, InputError
 
 DELIMITERS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _SAID: Final = re.compile('sep=([^"\r\n])\r?\n', re.IGNORECASE)
+# A quote that opens a field behind a space, as people write lists: "a text", "a label".
+_SPACED_QUOTE: Final = '{} +"(?!")'
 # How many records must agree on the number of fields.
 LOOKED_AT: Final = 20
 
@@ -31,15 +33,19 @@ def read(source: Source, options: ReadOptions, default: str = ",") -> Content:
         InputError: there is no first record, or a quote is never closed.
     """
     encoding, notes = decoding.encoding_of(source, options)
+    beginning = decoding.first_text(source, encoding)
     # What Excel writes before the table, and reads.
-    said = _SAID.match(decoding.first_text(source, encoding))
+    said = _SAID.match(beginning)
     delimiter = options.delimiter
     if delimiter is None:
         delimiter = said[1] if said is not None else detect(source, encoding, default, quotes=options.quotes)
         if delimiter != default:
             notes += (f"{source.name} is read with {DELIMITERS.get(delimiter, repr(delimiter))} as delimiters.",)
     lines = decoding.Lines(decoding.open_text(source, encoding, ""), universal=True)
-    reader = _Reader(source.name, encoding, lines, _dialect(_checked(delimiter), options.quotes))
+    dialect = _dialect(_checked(delimiter), options.quotes)
+    if options.quotes and delimiter != " ":
+        dialect["skipinitialspace"] = bool(re.search(_SPACED_QUOTE.format(re.escape(delimiter)), beginning))
+    reader = _Reader(source.name, encoding, lines, dialect)
     header = reader.next()
     if said is not None:
         header = reader.next()

@@ -38,15 +38,21 @@ class LabelTree:
         """Return the path of a node; of anything else what it is."""
         return self.paths.get(label, label)
 
-    def learn(self, labels: Iterable[str]) -> list[str]:
+    def strange(self, labels: Iterable[str]) -> list[str]:
+        """Return the labels of which the tree has no node, sorted."""
+        whole = {*self.paths.values()}
+        return sorted(label for label in {*labels} if label not in self.paths and label not in whole)
+
+    def learn(self, labels: Iterable[str], *, skip: bool = False) -> list[str]:
         """Take the labels that rows have, and return what is to be said of them.
 
         Raises:
-            InputError: the tree has no node of some.
+            InputError: the tree has no node of some, whose rows are not to be skipped.
         """
-        there, whole = {*labels}, {*self.paths.values()}
-        strange = sorted(label for label in there if label not in self.paths and label not in whole)
-        if strange:
+        there = {*labels}
+        if (strange := self.strange(there)) and skip and len(strange) < len(there):
+            there -= {*strange}
+        elif strange:
             more = f" and {len(strange) - _NAMED:,} more" * (len(strange) > _NAMED)
             names = ", ".join(map(repr, strange[:_NAMED])) + more
             raise InputError(f"{self.file} has no node {names}, which rows have as a label; add a row for each.")

@@ -1,5 +1,6 @@
 """Texts with their labels: what training, evaluation and the check of data read."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager
@@ -43,6 +44,7 @@ T_co = TypeVar("T_co", bound=Target, covariant=True)
 # How many rows are looked at to see whether they hold one label or several, and how many characters of texts.
 LOOKED_AT: Final = 1000
 LOOKED_AT_CHARACTERS: Final = 4_000_000
+_WHOLE: Final = re.compile(r"([0-9]+)\.0")
 
 
 class LabelledRow(NamedTuple, Generic[T_co]):
@@ -179,11 +181,13 @@ class LabelNames(NamedTuple):
 
     @classmethod
     def of_model(cls, training: ModelInfo) -> "LabelNames":
-        """Return the names of the labels of a model, which a row may spell with other case and spaces, too."""
+        """Return the names of the labels of a model, which a row may spell with other case and spaces, or as 1.0 where
+        the model has 1: pandas writes whole numbers so beside missing ones.
+        """
         labels = training.labels
         paths = {} if training.several else cls.of_paths(labels, training.label_column).paths
-        count = Counter(map(spelling, labels))
-        return cls(paths, frozenset(labels), {name: label for label in labels if count[name := spelling(label)] == 1})
+        count = Counter(map(_shared, labels))
+        return cls(paths, frozenset(labels), {name: label for label in labels if count[name := _shared(label)] == 1})
 
     def of_row(self, row: LabelledRow[Target], bad: BadRows) -> LabelledRow[Target]:
         """Return a row with the names that its labels have in the model."""
@@ -197,10 +201,16 @@ class LabelNames(NamedTuple):
             return label
         if label in self.paths:
             return self.paths[label]
-        if (found := self.spelt.get(spelling(label))) is None:
+        if (found := self.spelt.get(_shared(label))) is None:
             return label
         bad.respelt[label] = found
         return found
+
+
+def _shared(label: str) -> str:
+    """Return what spellings of a label share."""
+    whole = _WHOLE.fullmatch(label)
+    return whole[1] if whole else spelling(label)
 
 
 USUAL: Final = Usual()

@@ -5,11 +5,12 @@ a tree.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from textcls.data.label_tree import LabelTree
 from textcls.data.labelled import Labelled, LabelledSets
 from textcls.data.memory import Readable
+from textcls.data.rows import Bad, BadRows
 from textcls.data.source import name_of
 from textcls.data.tables import open_table
 from textcls.data.targets import required_label
@@ -81,12 +82,12 @@ class Renaming:
         self._of_spelling = {spelling(old): new for old, new in names.items()} if merge else {}
         self._spelt: dict[str, str] = {}
 
-    def learn(self, rows: Rows) -> list[str]:
+    def learn(self, rows: Rows, *, skip: bool = False) -> list[str]:
         """Take the labels of training rows as those that there are, and return what is to be said of it.
 
         Raises:
             ConfigError: each label has a column of its own, or a text may have several, and there is a tree.
-            InputError: the tree has no node of a label.
+            InputError: the tree has no node of a label, whose rows are not to be skipped.
         """
         if isinstance(rows, LabelledSets) and self._tree is not None:
             raise ConfigError("--label-tree is for rows with one label each, and these may have several; leave it out.")
@@ -104,7 +105,7 @@ class Renaming:
         if self._merge:
             self._spelt = _most_frequent(Counter(self._mapped(name) for name in labels))
         renamed = {name: self._spelling(name) for name in dict.fromkeys(labels)}
-        of_tree = [] if self._tree is None else self._tree.learn(renamed.values())
+        of_tree = [] if self._tree is None else self._tree.learn(renamed.values(), skip=skip)
         said += [f"The label {old!r} is read as {new!r}." for old, new in renamed.items() if old != new]
         return [*sorted(said), *of_tree]
 
@@ -112,6 +113,15 @@ class Renaming:
         """Return rows under the new names. Of two labels of a text that become one, the larger probability counts."""
         renamed: Any = [self._name(of) if isinstance(of, str) else self._set(of) for of in rows.labels]
         return replace(rows, labels=renamed)
+
+    def in_tree(self, rows: Rows, bad: BadRows) -> Rows:
+        """Return renamed rows without those whose label the tree lacks, which go to `bad`."""
+        if self._tree is None or not (strange := {*self._tree.strange(map(str, rows.labels))}):
+            return rows
+        for i, label in enumerate(rows.labels):
+            if label in strange:
+                bad.add(Bad(rows.places[i], f"the label {label!r} is no node of {self._tree.file}"))
+        return cast(Rows, rows.only([i for i, label in enumerate(rows.labels) if label not in strange]))
 
     def _mapped(self, label: str) -> str:
         return self._names.get(label) or self._of_spelling.get(spelling(label), label)

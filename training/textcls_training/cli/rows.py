@@ -64,8 +64,8 @@ def read_rows(
     )
     reading.say(rows.notes)
     if renaming is not None:
-        reading.say(renaming.learn(rows))
-        rows = renaming.of(rows)
+        reading.say(renaming.learn(rows, skip=reading.bad.skip))
+        rows = renaming.in_tree(renaming.of(rows), reading.bad)
     return rows if rationale_column is None else _with_spans(rows, rationale_column, reading)
 
 

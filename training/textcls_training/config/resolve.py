@@ -8,7 +8,7 @@ import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Self
 
 from textcls.errors import ConfigError
 from textcls.evaluation.label_thresholds import Goal
@@ -110,6 +110,10 @@ class ResolvedConfig:
     on_gpu: bool = False
     refit: bool = True
     machines_beside: bool = False
+
+    def after_trial(self, *, has_vectors: bool) -> Self:
+        """Return this once it is settled whether a model has the vectors that were on trial."""
+        return replace(self, vectors=self.vectors if has_vectors else None, vectors_on_trial=False)
 
 
 def resolve(

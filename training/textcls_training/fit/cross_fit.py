@@ -212,7 +212,7 @@ class CrossFit:
         few = len(validation) < FEW_VALIDATION * len(self.dataset.labels)
         if better(selected, without, VECTORS_ERRORS if few else 1.0):
             return selected
-        self.config = replace(self.config, vectors=None, vectors_on_trial=False)
+        self.config = self.config.after_trial(has_vectors=False)
         if self.final is not None:
             self.final.leave_out(VECTORS)
         for parts in self.parts:

@@ -73,13 +73,14 @@ def _by_gradient(
     dataset, first = kept.learned, splits[:1]
     if every_part or len(dataset.labels) < FEW_ROWS:
         selected, model = cross_fit(dataset, splits, classes, gradient, callback, stop, checkpoints)
-        other = Fitted(selected, model, dataset, gradient, len(splits))
+        other = Fitted(
+            selected, model, dataset, gradient.after_trial(has_vectors=model.vector_view is not None), len(splits)
+        )
         return other if not stop.requested and better(selected, kept.selected) else None
     alone = replace(gradient, refit=False)
     selected, tried = cross_fit(dataset, first, classes, alone, callback, stop, checkpoints)
     if stop.requested or not better(selected, kept.selected):
         return None
-    if tried.vector_view is None:
-        gradient = replace(gradient, vectors=None, vectors_on_trial=False)
+    gradient = gradient.after_trial(has_vectors=tried.vector_view is not None)
     trainer = fit(dataset, classes, gradient, selected.epochs, callback, stop, checkpoints.of("all rows"))
     return Fitted(selected, trainer.trained_model(selected.calibration.ensemble_weights), dataset, gradient, 1)

@@ -199,8 +199,7 @@ def _fitted(task: Task, prepared: Prepared, checkpoints: Checkpoints) -> Fitted:
                 dataset, splits, len(names), machines, gradient, task.callback, task.stop, checkpoints, task.every_part
             )
         selected, model = cross_fit(dataset, splits, len(names), resolved, task.callback, task.stop, checkpoints)
-    vectors = resolved.vectors if model.vector_view is not None else None
-    resolved, whole = replace(resolved, vectors=vectors, vectors_on_trial=False), not selected.interrupted
+    resolved, whole = resolved.after_trial(has_vectors=model.vector_view is not None), not selected.interrupted
     fitted_on = dataset if whole and resolved.refit else splits[0].train
     return Fitted(selected, model, fitted_on, resolved, len(splits) if whole else 1)
 
