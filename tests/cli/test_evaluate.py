@@ -94,7 +94,7 @@ def test_evaluate_reads_the_columns_it_is_reported(model_path: Path, classifier:
 def test_labels_that_the_model_spells_otherwise_are_read_as_its_own(model_path: Path, tmp_path: Path) -> None:
     rows = [("text", "label"), ("my card was charged twice", " BILLING"), ("where is it", "gossip")]
     result = run("evaluate", model_path, write_rows(tmp_path / "h.csv", rows), "--json")
-    assert "Note: Labels are read as the model spells them: 'BILLING' as 'billing'." in result.stderr
+    assert "Note: Labels are read as the model has them: 'BILLING' as 'billing'." in result.stderr
     assert "BILLING" not in result.stdout
     assert "gossip" in result.stdout
 

@@ -1,12 +1,13 @@
 """Labels under other names: by a file, and one way to write those that differ by case and spaces."""
 
+import json
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.command_line import fail, succeed
+from tests.command_line import fail, run, succeed
 from textcls import Classifier, ConfigError, InputError
 from textcls.data import Labelled, LabelledSets
 from textcls.data.renaming import Renaming, read_map, spelt_alike
@@ -90,6 +91,11 @@ def test_a_training_reads_rows_and_validation_rows_under_the_new_names(tmp_path:
     how = ("--label-map", names, "--merge-labels", "--epochs", "1", "--vectors", "none")
     succeed("train", data, "--valid", valid, "--output", model, *how)
     assert set(Classifier.load(model).labels) == {"billing", "shipping"}
+    # The model remembers: rows that still have the old names are read by them.
+    told = run("evaluate", model, valid, "--json")
+    assert "'refund' as 'billing'" in told.stderr
+    assert json.loads(told.stdout)["rows"] == 3
+    assert {one["label"] for one in json.loads(told.stdout)["labels"]} == {"billing", "shipping"}
 
 
 def test_a_map_has_labels_as_files_of_rows_have_them(tmp_path: Path) -> None:

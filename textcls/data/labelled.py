@@ -34,7 +34,7 @@ from textcls.data.targets import (
 from textcls.data.text_store import TextStore
 from textcls.errors import ConfigError, InputError
 from textcls.model import label_sets
-from textcls.model.artifact import ModelInfo
+from textcls.model.artifact import LABELS_RENAMED, ModelInfo
 from textcls.model.columns import Column
 from textcls.model.label_paths import LabelPaths, label_columns
 from textcls.model.label_sets import LabelSet
@@ -69,6 +69,7 @@ class _Rows(Generic[T]):
         more: what the further columns that were asked for hold, one value a row.
         notes: what was found out about the files and is not the default, in sentences.
         weights: how much each row counts, 0 or more; None if all count alike.
+        renamed: the label of each other name that the files have for it, where labels were renamed.
     """
 
     texts: Sequence[str]
@@ -79,6 +80,7 @@ class _Rows(Generic[T]):
     more: dict[str, list[Any]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     weights: list[float] | None = None
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
     def only(self, rows: Sequence[int]) -> Self:
         """Return the rows of these numbers, in rising order."""
@@ -167,11 +169,13 @@ class LabelNames(NamedTuple):
         paths: where these are paths of a tree: that of each name by which a row may give a node.
         known: the labels themselves.
         spelt: of each spelling that one label alone has, that label.
+        renamed: the label of each name that the rows of the training had for it.
     """
 
     paths: Mapping[str, str]
     known: Set[str] = frozenset()
     spelt: Mapping[str, str] = MappingProxyType({})
+    renamed: Mapping[str, str] = MappingProxyType({})
 
     @classmethod
     def of_paths(cls, labels: Sequence[str], column: str) -> "LabelNames":
@@ -187,7 +191,8 @@ class LabelNames(NamedTuple):
         labels = training.labels
         paths = {} if training.several else cls.of_paths(labels, training.label_column).paths
         count = Counter(map(_shared, labels))
-        return cls(paths, frozenset(labels), {name: label for label in labels if count[name := _shared(label)] == 1})
+        spelt = {name: label for label in labels if count[name := _shared(label)] == 1}
+        return cls(paths, frozenset(labels), spelt, _renamed(training))
 
     def of_row(self, row: LabelledRow[Target], bad: BadRows) -> LabelledRow[Target]:
         """Return a row with the names that its labels have in the model."""
@@ -201,10 +206,22 @@ class LabelNames(NamedTuple):
             return label
         if label in self.paths:
             return self.paths[label]
-        if (found := self.spelt.get(_shared(label))) is None:
+        if (found := self.renamed.get(label) or self.spelt.get(_shared(label))) is None:
             return label
         bad.respelt[label] = found
         return found
+
+
+def _renamed(training: ModelInfo) -> dict[str, str]:
+    """Return the label of each other name that the rows of a training had for it.
+
+    Raises:
+        ConfigError: the model says it in a way that is none.
+    """
+    found = training.training.get(LABELS_RENAMED, {})
+    if not isinstance(found, dict) or not all(new in training.labels for new in found.values()):
+        raise ConfigError("What the model says of renamed labels is nothing that this version reads.")
+    return found
 
 
 def _shared(label: str) -> str:
@@ -456,7 +473,7 @@ def read_labelled(
     if not labels:
         raise no_rows(paths, how.get("bad"))
     found = (kept.texts(), labels, table.text_columns, table.label_column, places, others, table.notes, weights)
-    return Labelled(*found) if isinstance(labels[0], str) else LabelledSets(*found, table.label_columns)
+    return Labelled(*found) if isinstance(labels[0], str) else LabelledSets(*found, label_columns=table.label_columns)
 
 
 def read_label_sets(

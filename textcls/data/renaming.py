@@ -111,8 +111,10 @@ class Renaming:
 
     def of(self, rows: Rows) -> Rows:
         """Return rows under the new names. Of two labels of a text that become one, the larger probability counts."""
-        renamed: Any = [self._name(of) if isinstance(of, str) else self._set(of) for of in rows.labels]
-        return replace(rows, labels=renamed)
+        labels: Any = [self._name(of) if isinstance(of, str) else self._set(of) for of in rows.labels]
+        there = {*labels} if isinstance(rows, Labelled) else {name for of in labels for name in of}
+        renamed = {old: new for old in self._names if (new := self._name(old)) in there and old not in there}
+        return replace(rows, labels=labels, renamed=renamed)
 
     def in_tree(self, rows: Rows, bad: BadRows) -> Rows:
         """Return renamed rows without those whose label the tree lacks, which go to `bad`."""

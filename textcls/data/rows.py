@@ -190,7 +190,7 @@ class BadRows:
         if self.respelt:
             pairs = [f"{old!r} as {new!r}" for old, new in self.respelt.items()]
             more = f" and {len(pairs) - SHOWN:,} more" if len(pairs) > SHOWN else ""
-            empty.append(f"Labels are read as the model spells them: {', '.join(pairs[:SHOWN])}{more}.")
+            empty.append(f"Labels are read as the model has them: {', '.join(pairs[:SHOWN])}{more}.")
         return [*empty, *(not_read(name, rows, value) for name, (rows, value) in self.strange.items())]
 
     def reasons(self) -> str:

@@ -63,6 +63,7 @@ TASKS: Final = get_args(Task)
 METADATA_KEY: Final = "textcls"
 # Among what the metadata tell of the training.
 LABELS_WRITTEN: Final = "labels_written"
+LABELS_RENAMED: Final = "labels_renamed"
 CLUSTERS: Final = "clusters"
 LABEL_NAMES: Final = "label_names"
 HELD_OUT: Final = "held_out"
@@ -110,7 +111,8 @@ class ModelInfo:
             read. Where word vectors were given, `vectors` tells of them: `source`,
             `licence`, `how`, `sha256`, `words`, `dim`, `known_tokens` and `ensemble_weight`. Of several labels a text
             there are `held_out_micro_f1` and `held_out_macro_f1` in the place of `held_out_accuracy`, and
-            `labels_written` says how the labels were written (`textcls.data.TargetOptions`). Where the labels are
+            `labels_written` says how the labels were written (`textcls.data.TargetOptions`). `labels_renamed` has the
+            label of each other name that rows were given by, where a file renamed some. Where the labels are
             clusters, which were learned without labels, `held_out_accuracy` is None and `clusters` tells of them:
             `objective`, `information` in nats, and `agreement`, the share of held-out texts of which two halves are in
             one cluster. Where labels were learned from their names alone, it is None, too, and `label_names` tells of

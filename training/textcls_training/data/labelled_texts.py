@@ -1,7 +1,7 @@
 """Labelled texts as they are given, before anything is counted in them."""
 
-from collections.abc import Container, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from textcls.data import Labelled, LabelledSets, TargetOptions
@@ -33,6 +33,7 @@ class LabelledTexts:
         text_columns: where the texts came from; several columns are joined.
         label_column: where the labels came from.
         written: how they are written there, where a text may have several.
+        renamed: the label of each other name that the rows have for it, where labels were renamed.
     """
 
     texts: Sequence[str]
@@ -46,6 +47,7 @@ class LabelledTexts:
     text_columns: tuple[str, ...] = ("text",)
     label_column: str = "label"
     written: TargetOptions = ONE_COLUMN
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
     def labels_in_use(self) -> set[str]:
         """Return the distinct labels of all rows."""
@@ -124,6 +126,7 @@ def labelled_texts_of(
         text_columns=rows.text_columns,
         label_column=rows.label_column,
         written=targets,
+        renamed=rows.renamed,
         columns=tuple(columns),
         cells=cells_of_rows(columns, rows.more) if columns else (),
     )

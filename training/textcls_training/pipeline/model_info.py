@@ -9,7 +9,7 @@ import numpy as np
 from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.evaluation.label_thresholds import THRESHOLD_ROWS
 from textcls.evaluation.metrics import ClassificationReport
-from textcls.model.artifact import LABELS_WRITTEN, TRAINER, ModelInfo
+from textcls.model.artifact import LABELS_RENAMED, LABELS_WRITTEN, TRAINER, ModelInfo
 from textcls_training.config.resolve import LabelWeights
 from textcls_training.distillation.run import DistillationOutcome
 from textcls_training.export.heads.scoring_head import empty_text_logits
@@ -66,6 +66,7 @@ def model_info(
             "held_out_rows": len(selected.validation),
             **_held_out(selected, held_out.report),
             **({LABELS_WRITTEN: given.written.to_json()} if given.label_sets is not None else {}),
+            **({LABELS_RENAMED: dict(given.renamed)} if given.renamed else {}),
             "versions": versions(config.impl),
             **({TRAINER: config.impl} if config.impl == "one-vs-rest" else {}),
             **({"interrupted": True} if selected.interrupted else {}),
