@@ -293,20 +293,27 @@ def test_training_keeps_its_state_and_goes_on_from_it_with_new_rows(tmp_path: Pa
     )
 
 
-def test_evaluating_the_rows_of_the_training_says_that_these_are_no_others(
+def test_judging_a_model_by_rows_of_its_training_says_that_these_are_no_others(
     trained: tuple[str, Path], tmp_path: Path
 ) -> None:
     _, path = trained
     rows = [(row["text"], row["label"]) for row in read_rows(path.with_name("tickets.csv"))]
     assert "rows that the model has learned from" in succeed("evaluate", path, path.with_name("tickets.csv"))
-    assert json.loads(succeed("evaluate", path, path.with_name("tickets.csv"), "--json"))["learned"] is True
+    assert json.loads(succeed("evaluate", path, path.with_name("tickets.csv"), "--json"))["learned"] == 1
     page = ("--output", tmp_path / "report.html")
     succeed("report", path, path.with_name("tickets.csv"), *page)
     assert "rows that the model has learned from" in (tmp_path / "report.html").read_text(encoding="utf-8")
-    for others in (rows[:-1], [*rows, rows[0]], [*rows[:-1], (rows[-1][0] + "!", rows[-1][1])]):
-        data = write_rows(tmp_path / "others.csv", [("text", "label"), *others])
-        assert "learned" not in succeed("evaluate", path, data)
-        assert "learned" not in json.loads(succeed("evaluate", path, data, "--json"))
+    some = write_rows(tmp_path / "some.csv", [("text", "label"), *rows[::-2], ("something new", rows[0][1])])
+    for command in (("evaluate", path), ("compare", path, path), ("drift", path)):
+        assert "These are rows that " in succeed(*command, some)
+    said = fail(2, "evaluate", path, some, "--target-precision", "0.5", "--store")
+    assert "so a threshold that is chosen on them promises too much: choose it on others. Nothing was saved." in said
+    assert Classifier.load(path).info.threshold is None
+    others = [(f"{text} {i}!", label) for i, (text, label) in enumerate(rows)]
+    for given, told in ((others, "learned"), ([*rows[:60], *others[60:120]], "About 50% of these rows are some that")):
+        data = write_rows(tmp_path / "others.csv", [("text", "label"), *given])
+        assert (told in succeed("evaluate", path, data)) == (given is not others)
+        assert ("learned" in json.loads(succeed("evaluate", path, data, "--json"))) == (given is not others)
 
 
 def test_evaluating_the_rows_of_several_labels_says_so_as_well(tmp_path: Path) -> None:
@@ -319,5 +326,5 @@ def test_evaluating_the_rows_of_several_labels_says_so_as_well(tmp_path: Path) -
     page = ("--output", tmp_path / "report.html")
     succeed("report", tmp_path / "m.onnx", data, *page)
     assert "rows that the model has learned from" in (tmp_path / "report.html").read_text(encoding="utf-8")
-    write_rows(data, [("text", "label"), *rows[:-1]])
+    write_rows(data, [("text", "label"), *((f"{text}!", label) for text, label in rows)])
     assert "rows that the model has learned from" not in succeed("evaluate", tmp_path / "m.onnx", data)

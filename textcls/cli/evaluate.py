@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import click
 
@@ -127,6 +127,10 @@ def evaluate(
         _evaluate_labels(asked, rows, target_precision, label_path)
 
 
+# Beyond such a share of rows that a model has learned from, no threshold is kept that was chosen on them.
+_MOST_LEARNED: Final = 0.5
+
+
 class _Asked(NamedTuple):
     """What is to be evaluated, and what becomes of it."""
 
@@ -146,6 +150,7 @@ def _evaluate_sets(asked: _Asked, rows: Iterator[LabelledRow[LabelSet]], goal: G
     found = label_set_evaluation.evaluate(asked.classifier, pairs, goal=goal, threshold=asked.threshold)
     asked.plots.draw(found)
     if store:
+        _require_new_rows(found, chosen=goal is not None)
         store_thresholds(model, found.thresholds)
     asked.reading.say_skipped()
     if asked.as_json:
@@ -173,6 +178,8 @@ def _evaluate_labels(
         label_path=label_path,
     )
     asked.plots.draw(found)
+    if asked.store:
+        _require_new_rows(found, chosen=target_precision is not None)
     stored = asked.store and _store(asked.model, found)
     asked.reading.say_skipped()
     if asked.as_json:
@@ -241,6 +248,15 @@ def _check(
         )
     if store:
         check_output_path(model)
+
+
+def _require_new_rows(found: Evaluation | LabelSetEvaluation, *, chosen: bool) -> None:
+    """Refuse to keep thresholds that were chosen on rows of the training, of which they promise too much."""
+    if chosen and found.learned > _MOST_LEARNED:
+        raise ConfigError(
+            f"The model has learned from {percent(found.learned, 0)} of these rows, so a threshold that is chosen on "
+            "them promises too much: choose it on others. Nothing was saved."
+        )
 
 
 def _store(model: Path, found: Evaluation) -> bool:

@@ -32,7 +32,7 @@ from textcls.data.targets import (
     one_as_before,
 )
 from textcls.data.text_store import TextStore
-from textcls.errors import ConfigError, InputError
+from textcls.errors import ArtifactError, ConfigError, InputError
 from textcls.model import label_sets
 from textcls.model.artifact import LABELS_RENAMED, ModelInfo
 from textcls.model.columns import Column
@@ -216,11 +216,11 @@ def _renamed(training: ModelInfo) -> dict[str, str]:
     """Return the label of each other name that the rows of a training had for it.
 
     Raises:
-        ConfigError: the model says it in a way that is none.
+        ArtifactError: the model says it in a way that is none.
     """
     found = training.training.get(LABELS_RENAMED, {})
     if not isinstance(found, dict) or not all(new in training.labels for new in found.values()):
-        raise ConfigError("What the model says of renamed labels is nothing that this version reads.")
+        raise ArtifactError("What the model says of renamed labels is damaged; train it again.")
     return found
 
 

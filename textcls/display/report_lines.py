@@ -20,10 +20,8 @@ from textcls.evaluation.reporting.set_errors import LabelErrorGroup
 from textcls.evaluation.reporting.slices import LEAST_ROWS, LENGTH, SCRIPT, UNKNOWN, Slice
 from textcls.evaluation.unknown_labels import names_of, never_assigned_sentence, unknown_labels_sentence
 
-LEARNED: Final = (
-    "These are the rows that the model has learned from: it answers them better than new ones. Evaluate it on others; "
-    "`textcls inspect` says how it did on held-out rows."
-)
+# From this share of the rows on it is told as all of them.
+_ALL: Final = 0.95
 # So many mixed-up pairs and weak kinds of rows stand in the summary.
 SHOWN: Final = 3
 # So many pairs of labels that were taken for each other stand on a page.
@@ -47,6 +45,17 @@ LABEL_AIMS: Final = (
 LEAST_ANSWERED: Final = 20
 
 Label = TypeVar("Label", LabelReport, LabelSetLabelReport)
+
+
+def learned_lines(share: float, model: str = "the model") -> list[str]:
+    """Say which share of the rows a model has learned from; nothing where it is none."""
+    if not share:
+        return []
+    rows = "These are rows" if share >= _ALL else f"About {percent(share, 0)} of these rows are some"
+    return [
+        f"{rows} that {model} has learned from: it answers them better than new ones. Take others to judge it; "
+        "`textcls inspect` says how it did on held-out rows."
+    ]
 
 
 def interval(found: Estimate, digits: int = 1) -> str:
@@ -172,8 +181,7 @@ def summary_lines(found: ModelReport) -> list[str]:
         raise TypeError(f"no sentences tell of a {type(found).__name__}")
     lines += [weak_line(one) for one in found.weak_slices[:SHOWN]] or [no_weak_line(found)]
     lines.append(_shortcuts(found))
-    learned = [LEARNED] if found.learned else []
-    return learned + [line for line in lines if line]
+    return [*learned_lines(found.learned), *filter(None, lines)]
 
 
 # One label a text

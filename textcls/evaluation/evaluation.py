@@ -12,13 +12,13 @@ from textcls.evaluation.answers import answers
 from textcls.evaluation.label_paths import PathEvaluation, evaluate_paths
 from textcls.evaluation.label_set_evaluation import Labels, LabelSetEvaluation
 from textcls.evaluation.label_thresholds import Goal
+from textcls.evaluation.learned_rows import LearnedRows
 from textcls.evaluation.metrics import ClassificationReport
 from textcls.evaluation.selective_prediction import OperatingPoint
 from textcls.evaluation.unknown_labels import unknown_labels
 from textcls.model.classifier import Classifier, Text, require_classifier
 from textcls.model.label_paths import LabelPaths
 from textcls.model.prediction import checked_threshold
-from textcls.model.rows_hash import RowsHash
 from textcls.model.sequences import Text_T, pairs
 
 
@@ -33,7 +33,7 @@ class Evaluation:
         target_precision: what the threshold was chosen to reach on these rows; None if it was given.
         reached: whether it does; where no threshold does, the one of the highest precision was chosen.
         paths: where the labels are paths of a tree, how good the answers are by level; None where that was not asked.
-        learned: whether these are the rows of the training, in their order; a model answers them better than others.
+        learned: about which share of the rows the model has learned from (`LearnedRows.share`).
     """
 
     report: ClassificationReport
@@ -42,11 +42,11 @@ class Evaluation:
     target_precision: float | None = None
     reached: bool = True
     paths: PathEvaluation | None = None
-    learned: bool = False
+    learned: float = 0.0
 
     def as_json(self) -> dict[str, Any]:
         """Return the evaluation as plain data."""
-        found = self.report.as_json() | ({"learned": True} if self.learned else {})
+        found = self.report.as_json() | ({"learned": self.learned} if self.learned else {})
         if self.paths is not None:
             found["paths"] = self.paths.as_json()
         if self.operating_point is not None:
@@ -158,13 +158,12 @@ def _evaluate_labels(
     tree: LabelPaths | None,
 ) -> Evaluation:
     names = classifier.labels
-    rows_hash = RowsHash()
-    probabilities, right = answers(classifier, rows_hash.over(rows))
+    learned = LearnedRows(classifier.info)
+    probabilities, right = answers(classifier, learned.over(rows))
     unknown = unknown_labels(right, names, len(right), tree=tree)
     number = {name: i for i, name in enumerate([*names, *unknown])}
     labels = np.array([number[label] for label in right], np.int64)
-    learned = rows_hash.learned_by(classifier.info.training)
-    found = Evaluation(metrics.report(probabilities, labels, names, unknown), unknown, learned=learned)
+    found = Evaluation(metrics.report(probabilities, labels, names, unknown), unknown, learned=learned.share)
     confidence, is_right = probabilities.max(1), probabilities.argmax(1) == labels
     threshold = classifier.info.threshold if threshold is None else threshold
     if target_precision is not None:

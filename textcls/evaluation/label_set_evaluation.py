@@ -12,10 +12,10 @@ from textcls.evaluation import label_set_metrics
 from textcls.evaluation.answers import answers
 from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.evaluation.label_thresholds import EXPECTED_ROWS, Goal, counted, reaching
+from textcls.evaluation.learned_rows import LearnedRows
 from textcls.evaluation.unknown_labels import names_of, unknown_labels
 from textcls.model.classifier import Classifier, Text
 from textcls.model.label_sets import LabelSet, of_python
-from textcls.model.rows_hash import RowsHash
 
 # Of a text: all its labels, or the probability of each.
 Labels = Collection[str] | Mapping[str, float]
@@ -49,7 +49,7 @@ class LabelSetEvaluation:
         few: labels that under `FEW_ROWS` rows have: their thresholds rest on their probabilities as well.
         unreached: labels of which no threshold reaches the goal: they are assigned from that probability on which
             promises it.
-        learned: whether these are the rows of the training, in their order; a model answers them better than others.
+        learned: about which share of the rows the model has learned from (`LearnedRows.share`).
     """
 
     report: LabelSetReport
@@ -57,7 +57,7 @@ class LabelSetEvaluation:
     goal: Goal | None = None
     few: tuple[str, ...] = ()
     unreached: tuple[str, ...] = ()
-    learned: bool = False
+    learned: float = 0.0
 
     @property
     def thresholds(self) -> tuple[float, ...]:
@@ -68,7 +68,7 @@ class LabelSetEvaluation:
     def as_json(self) -> dict[str, Any]:
         """Return the evaluation as plain data."""
         found = self.report.as_json() | {"unknown_labels": list(self.unknown_labels)}
-        found |= {"learned": True} if self.learned else {}
+        found |= {"learned": self.learned} if self.learned else {}
         if self.goal is not None:
             asked = {"measure": self.goal.measure, "share": self.goal.share}
             found["thresholds"] = asked | {"few_rows": list(self.few), "unreached": list(self.unreached)}
@@ -94,10 +94,9 @@ def evaluate(
         InputError: there are no rows; or one has no labels but one string, or none that are strings; or the model knows
             none of them.
     """
-    rows_hash = RowsHash()
+    learned = LearnedRows(classifier.info)
     sets = ((text, label_set(labels, i)) for i, (text, labels) in enumerate(classifier.read_rows(rows)))
-    probabilities, found = answers(classifier, rows_hash.over(sets))
-    learned = rows_hash.learned_by(classifier.info.training)
+    probabilities, found = answers(classifier, learned.over(sets))
     names = classifier.labels
     gold, unknown = indicators(list(map(present, found)), names)
     chosen = None
@@ -109,9 +108,9 @@ def evaluate(
         thresholds = chosen.thresholds
     report = label_set_metrics.report(probabilities, gold, thresholds, names, unknown)
     if chosen is None:
-        return LabelSetEvaluation(report, unknown, learned=learned)
+        return LabelSetEvaluation(report, unknown, learned=learned.share)
     few, unreached = (tuple(names[i] for i in numbers) for numbers in (chosen.few, chosen.unreached))
-    return LabelSetEvaluation(report, unknown, goal, few, unreached, learned)
+    return LabelSetEvaluation(report, unknown, goal, few, unreached, learned.share)
 
 
 def choose(goal: Goal, probabilities: NDArray[np.floating[Any]], gold: NDArray[np.bool_]) -> ChosenThresholds:

@@ -64,6 +64,7 @@ METADATA_KEY: Final = "textcls"
 # Among what the metadata tell of the training.
 LABELS_WRITTEN: Final = "labels_written"
 LABELS_RENAMED: Final = "labels_renamed"
+LEARNED_TEXTS: Final = "learned_texts"
 CLUSTERS: Final = "clusters"
 LABEL_NAMES: Final = "label_names"
 HELD_OUT: Final = "held_out"
@@ -118,7 +119,8 @@ class ModelInfo:
             one cluster. Where labels were learned from their names alone, it is None, too, and `label_names` tells of
             them: `by`, whose vectors know the names, `descriptions`, the words of each label, and `agreement`, the
             share of held-out texts answered with the label whose name is nearest. `held_out` counts how held-out rows
-            were answered (`textcls.evaluation.drift.summary`), if there were any, of one label a text.
+            were answered (`textcls.evaluation.drift.summary`), if there were any, of one label a text. `learned_texts`
+            has hashes of some training texts (`textcls.model.learned_texts`).
             Other keys may come and go.
         threshold: score below which an answer is `abstain`; None never abstains.
         task: whether a text has one label, or may have several, or none.

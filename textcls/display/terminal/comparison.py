@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from textcls.display.terminal.console import coloured
+from textcls.display.terminal.evaluation import learned_warning
 from textcls.display.text import named, percent, plural, short
 from textcls.evaluation.comparison.compare import Comparison, SideReport
 from textcls.evaluation.comparison.paired import Difference
@@ -24,6 +25,8 @@ def comparison_report(found: Comparison) -> Iterator[Table | Text]:
     """Yield the verdict, both sides, their labels, and the texts and words that changed."""
     yield _figures(found)
     yield _verdict(found)
+    for side in found.sides:
+        yield from learned_warning(side.learned, side.name)
     yield from _unknown(found)
     yield from _labels(found)
     yield from _flips(found)

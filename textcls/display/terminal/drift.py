@@ -6,6 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from textcls.display.report_lines import interval
+from textcls.display.terminal.evaluation import learned_warning
 from textcls.display.text import named, percent, plural
 from textcls.evaluation.drift.distance import MUCH, SLIGHT, Distance
 from textcls.evaluation.drift.drift import LABELS_TO_TELL, Drift
@@ -19,6 +20,7 @@ LABELS, WORDS = 10, 15
 def drift_report(found: Drift) -> Iterator[Table | Text]:
     """Yield the accuracy to expect, the distances, and what labels and words have changed."""
     yield from _label_sets(found) if found.several else _accuracy(found)
+    yield from learned_warning(found.learned)
     yield Text()
     yield _distances(found)
     if found.several and found.label_distance is None:

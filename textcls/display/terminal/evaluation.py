@@ -7,7 +7,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from textcls.display.report_lines import LEARNED, LEVEL_POINTS, LEVELS, level_points, levels, levels_notes
+from textcls.display.report_lines import LEVEL_POINTS, LEVELS, learned_lines, level_points, levels, levels_notes
 from textcls.display.terminal.worst_labels import worst
 from textcls.display.text import named, percent, plural, top_k_sentence
 from textcls.evaluation.evaluation import Evaluation
@@ -19,12 +19,17 @@ from textcls.evaluation.unknown_labels import unknown_labels_sentence
 WORST_CONFUSIONS: Final = 10
 
 
+def learned_warning(share: float, model: str = "the model") -> Iterator[Text]:
+    """Yield that a model has learned from some of the rows, if it has."""
+    for line in learned_lines(share, model):
+        yield Text(line, style="yellow")
+
+
 def evaluation_report(evaluation: Evaluation, width: int) -> Iterator[Table | Text]:
     """Yield an evaluation in lines of `width`: scores, labels, confusions; then coverage and precision, if reached."""
     report = evaluation.report
     yield score_line(report)
-    if evaluation.learned:
-        yield Text(LEARNED, style="yellow")
+    yield from learned_warning(evaluation.learned)
     yield from top_k_line(report)
     yield from label_table(report)
     confusions = confusion_table(report, width)

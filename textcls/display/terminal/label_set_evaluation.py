@@ -6,7 +6,7 @@ from typing import Final
 from rich.table import Table
 from rich.text import Text
 
-from textcls.display.report_lines import LEARNED
+from textcls.display.terminal.evaluation import learned_warning
 from textcls.display.terminal.worst_labels import worst
 from textcls.display.text import named, percent, plural
 from textcls.evaluation.label_set_evaluation import LabelSetEvaluation, few_rows_sentence
@@ -19,8 +19,7 @@ MIXED_UP: Final = 10
 def label_set_evaluation_report(evaluation: LabelSetEvaluation) -> Iterator[Table | Text]:
     """Yield an evaluation: scores, labels at their thresholds, which are mixed up, and how thresholds were chosen."""
     yield from label_set_report(evaluation.report)
-    if evaluation.learned:
-        yield Text(LEARNED, style="yellow")
+    yield from learned_warning(evaluation.learned)
     if evaluation.unknown_labels:
         known = [label.label for label in evaluation.report.labels if label.label not in evaluation.unknown_labels]
         yield Text(never_assigned_sentence(evaluation.unknown_labels, known))

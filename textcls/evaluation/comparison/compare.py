@@ -1,7 +1,7 @@
 """A comparison of two classifiers on labelled rows: what `textcls compare` calls, and `textcls.compare` is."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, overload
@@ -18,6 +18,7 @@ from textcls.evaluation.evaluation import is_label_set, with_one_label
 from textcls.evaluation.intervals import CHANCE
 from textcls.evaluation.label_set_evaluation import Labels as LabelsOfRow
 from textcls.evaluation.label_set_evaluation import label_set, present, which_of
+from textcls.evaluation.learned_rows import LearnedRows
 from textcls.evaluation.unknown_labels import unknown_labels
 from textcls.model.classifier import Classifier, Text
 from textcls.model.sequences import pairs
@@ -36,6 +37,7 @@ class SideReport:
         cross_entropy: in nats; None likewise, or where it does not know a label. Of several labels that of a row, and
             `ece` the mean of the labels.
         unknown_labels: labels of the rows that a model does not know.
+        learned: about which share of the rows a model has learned from (`LearnedRows.share`).
     """
 
     name: str
@@ -44,6 +46,7 @@ class SideReport:
     ece: float | None
     cross_entropy: float | None
     unknown_labels: tuple[str, ...] = ()
+    learned: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +191,10 @@ def compared(
         words = changed_words(with_reasons, rows, models[0], models[1])
     return Comparison(
         rows=len(texts),
-        sides=(_report(sides[0], right, answers[0], unknown[0]), _report(sides[1], right, answers[1], unknown[1])),
+        sides=(
+            replace(_report(sides[0], right, answers[0], unknown[0]), learned=_learned(sides[0], rows)),
+            replace(_report(sides[1], right, answers[1], unknown[1]), learned=_learned(sides[1], rows)),
+        ),
         agreement=figures.agreement,
         p_value=figures.agreement.p_value(),
         accuracy=figures.accuracy,
@@ -234,6 +240,16 @@ def _unknown_labels(side: Side, right: Sequence[Labels], answers: SideAnswers) -
 
 def _names(labels: Labels) -> tuple[str, ...]:
     return (labels,) if isinstance(labels, str) else labels
+
+
+def _learned(side: Side, rows: Sequence[Text]) -> float:
+    """Return about which share of the rows a side has learned from, if it is a model."""
+    if not isinstance(side, ModelSide):
+        return 0.0
+    found = LearnedRows(side.classifier.info)
+    for text, _ in side.classifier.read_rows((row, "") for row in rows):
+        found.add(text)
+    return found.share
 
 
 def _report(side: Side, right: Sequence[Labels], answers: SideAnswers, unknown: tuple[str, ...]) -> SideReport:

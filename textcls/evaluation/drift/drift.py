@@ -20,6 +20,7 @@ from textcls.evaluation.drift.tally import LABELS, LENGTHS, SCORES, Tally, diffe
 from textcls.evaluation.drift.unknown import UnknownTokens
 from textcls.evaluation.drift.words import Word, WordCounts, changed_words
 from textcls.evaluation.intervals import CHANCE, Estimate
+from textcls.evaluation.learned_rows import LearnedRows
 from textcls.jobs.batch.chunks import chunked
 from textcls.model import tokenizer
 from textcls.model.artifact import ModelInfo
@@ -71,6 +72,7 @@ class Drift:
         accuracy: on these; of several labels the share that is assigned all of them and no other; None without any.
         unknown_labels: labels of these that the model does not know: such rows count as errors.
         columns: what of the columns beside the text is not as it was; none of models that read no such columns.
+        learned: about which share of the rows the model has learned from (`LearnedRows.share`).
     """
 
     rows: int
@@ -89,6 +91,7 @@ class Drift:
     accuracy: Estimate | None
     unknown_labels: tuple[str, ...]
     columns: tuple[ColumnShare, ...] = ()
+    learned: float = 0.0
 
     @property
     def several(self) -> bool:
@@ -140,6 +143,7 @@ class Drift:
             "against_texts": self.against_texts,
             "words": [word.as_json() for word in self.words],
             **({"columns": [one._asdict() for one in self.columns]} if self.columns else {}),
+            **({"learned": self.learned} if self.learned else {}),
         }
 
 
@@ -163,8 +167,8 @@ def measure_drift(
     """
     require_classifier(classifier)
     held_out = HeldOutSummary.of_model(classifier.info)
-    seen = _Seen(classifier.info)
-    for chunk in chunked(_Row(*row) for row in pairs_with_labels_if_known(rows)):
+    seen, learned = _Seen(classifier.info), LearnedRows(classifier.info)
+    for chunk in chunked(_Row(*row) for row in learned.over(pairs_with_labels_if_known(rows))):
         explanations = classifier.explain([row.text for row in chunk])
         for row, explanation in zip(chunk, explanations, strict=True):
             seen.add(explanation, row.label)
@@ -195,6 +199,7 @@ def measure_drift(
         accuracy=intervals.share(sum(seen.right), len(seen.right)) if seen.right else None,
         unknown_labels=tuple(sorted(seen.unknown_labels)),
         columns=columns,
+        learned=learned.share,
     )
 
 

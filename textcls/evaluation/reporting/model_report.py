@@ -55,7 +55,7 @@ class ModelReport(ABC):
         label_f1: F1 of each label of `scores`.
         slices: kinds of rows, with the accuracy on each.
         evidence: what the model goes by over these rows, and shortcuts.
-        learned: whether these are the rows of the training, in their order; a model answers them better than others.
+        learned: about which share of the rows the model has learned from (`LearnedRows.share`).
     """
 
     model: ModelFile
@@ -66,7 +66,7 @@ class ModelReport(ABC):
     label_f1: tuple[Estimate, ...]
     slices: tuple[Slice, ...]
     evidence: GlobalExplanation
-    learned: bool = False
+    learned: float = 0.0
 
     @property
     def rows(self) -> int:
@@ -95,7 +95,7 @@ class ModelReport(ABC):
         return {
             "model": {"name": self.model.name, "sha256": self.model.sha256, "bytes": self.model.bytes},
             **found,
-            **({"learned": True} if self.learned else {}),
+            **({"learned": self.learned} if self.learned else {}),
             "macro_f1_interval": [self.macro_f1.low, self.macro_f1.high],
             "confidence_of_intervals": intervals.CONFIDENCE,
             "unknown_labels": list(self.unknown_labels),

@@ -8,6 +8,7 @@ from textcls.errors import ConfigError, InputError
 from textcls.evaluation import metrics
 from textcls.evaluation.evaluation import with_one_label
 from textcls.evaluation.label_set_evaluation import Labels, label_set, present
+from textcls.evaluation.learned_rows import LearnedRows
 from textcls.evaluation.reporting.abstention import USUAL_COSTS, Costs
 from textcls.evaluation.reporting.answers import AnsweredRows, RowSummary, answered
 from textcls.evaluation.reporting.label_sets import LabelSetModelReport, label_set_report
@@ -17,7 +18,6 @@ from textcls.evaluation.reporting.set_answers import SetAnswers
 from textcls.evaluation.reporting.slices import MISSING
 from textcls.model.classifier import Classifier, Text, require_classifier
 from textcls.model.columns import names_of_cells, unpack
-from textcls.model.rows_hash import RowsHash
 
 
 # A str is itself a collection of str; the first signature that fits is the one that counts.
@@ -72,21 +72,21 @@ def report(
             f"columns is a {type(columns).__name__}: pass a mapping from names to values, such as "
             "table[names].to_dict('list')."
         )
-    model, rows_hash = ModelFile.of(classifier), RowsHash()
+    model, learned = ModelFile.of(classifier), LearnedRows(classifier.info)
     if classifier.info.several:
         require_no_costs(costs)
         kept = SetAnswers(classifier.labels)
         whole = ((text, label_set(labels, i)) for i, (text, labels) in enumerate(classifier.read_rows(rows)))
-        sets = ((text, present(labels)) for text, labels in rows_hash.over(whole))
+        sets = ((text, present(labels)) for text, labels in learned.over(whole))
         of_sets = _checked(answered(classifier, sets, lambda explanation, _: kept.add(explanation)), columns)
         found: ModelReport = label_set_report(classifier, model, of_sets, kept, _kinds(classifier, of_sets, columns))
     else:
         of_labels = _checked(
-            answered(classifier, rows_hash.over(with_one_label(classifier.read_rows(rows))), RowSummary.of), columns
+            answered(classifier, learned.over(with_one_label(classifier.read_rows(rows))), RowSummary.of), columns
         )
         kinds = _kinds(classifier, of_labels, columns)
         found = one_label_report(model, of_labels, kinds, USUAL_COSTS if costs is None else costs)
-    return replace(found, learned=rows_hash.learned_by(classifier.info.training))
+    return replace(found, learned=learned.share)
 
 
 def require_no_costs(costs: object) -> None:

@@ -1,5 +1,8 @@
 """Labelled texts as they are given, before anything is counted in them."""
 
+import hashlib
+import json
+import struct
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -10,7 +13,6 @@ from textcls.errors import InputError
 from textcls.model.columns import Column, pack
 from textcls.model.label_sets import LabelSet
 from textcls.model.labels import label_problem, labels_problem
-from textcls.model.rows_hash import RowsHash
 from textcls_training.data.rationales import Spans
 
 Rows = Labelled | LabelledSets
@@ -104,12 +106,15 @@ class LabelledTexts:
 
     def sha256(self) -> str:
         """Return a hash of all texts and labels, in their order, and of their weights."""
-        found = RowsHash()
+        digest = hashlib.sha256()
         targets: Sequence[Any] = self.labels if self.label_sets is None else self.label_sets
-        for _ in found.over(zip(self.rows(), targets, strict=True)):
-            pass
-        found.weigh(self.weights or ())
-        return found.hexdigest()
+        for text, target in zip(self.rows(), targets, strict=True):
+            for part in (target if isinstance(target, str) else json.dumps(sorted(target.items())), text):
+                encoded = part.encode("utf-8", "surrogatepass")
+                digest.update(len(encoded).to_bytes(8, "big") + encoded)
+        for weight in self.weights or ():
+            digest.update(struct.pack(">d", weight))
+        return digest.hexdigest()
 
 
 def labelled_texts_of(

@@ -1,0 +1,82 @@
+"""Which texts a model has learned from, as far as its file tells: the smallest of their hashes.
+
+That is a bottom-k sketch (Broder 1997, On the resemblance and containment of documents). A text whose hash is no larger
+than the largest of them is among those texts if, and hardly ever unless, its hash is among the hashes; of other texts
+the file does not tell.
+"""
+
+from base64 import b64decode, b64encode
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple, Self
+
+import mmh3
+import numpy as np
+
+from textcls.errors import ArtifactError
+from textcls.model.artifact import LEARNED_TEXTS, ModelInfo
+
+# Hashes that are kept: with four bytes each 2.7 KB of metadata.
+KEPT: Final = 500
+_LARGEST: Final = (1 << 32) - 1
+# Those of base64 for URLs.
+_SIGNS: Final = b"-_"
+
+
+class LearnedTexts(NamedTuple):
+    """What a model knows of the texts that it has learned from.
+
+    Attributes:
+        hashes: the smallest hashes of the distinct texts, rising.
+        recurring: of the training rows the share whose text other rows have as well.
+    """
+
+    hashes: tuple[int, ...]
+    recurring: float
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> Self:
+        """Return what is kept of the texts of training rows, as the model reads them."""
+        counts, most = Counter[int](), _LARGEST
+        for text in texts:
+            if (number := hash_of(text)) <= most:
+                counts[number] += 1
+                if len(counts) > 2 * KEPT:
+                    most = sorted(counts)[KEPT - 1]
+                    counts = Counter({number: count for number, count in counts.items() if number <= most})
+        hashes = sorted(counts)[:KEPT]
+        recurring = sum(counts[number] for number in hashes if counts[number] > 1)
+        return cls(tuple(hashes), recurring / max(1, sum(counts[number] for number in hashes)))
+
+    @classmethod
+    def of_model(cls, info: ModelInfo) -> Self | None:
+        """Return what a model file holds, None if it holds nothing.
+
+        Raises:
+            ArtifactError: it holds something else.
+        """
+        found: Mapping[str, Any] | None = info.training.get(LEARNED_TEXTS)
+        if found is None:
+            return None
+        try:
+            hashes = np.frombuffer(b64decode(found["hashes"], _SIGNS, validate=True), "<u4")
+            return cls(tuple(hashes.tolist()), float(found["recurring"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise ArtifactError("What the model says of its training texts is damaged; train it again.") from error
+
+    def to_json(self) -> dict[str, Any]:
+        """Return this as plain data, of which `of_model` makes it again."""
+        return {
+            "hashes": b64encode(np.array(self.hashes, "<u4").tobytes(), _SIGNS).decode(),
+            "recurring": round(self.recurring, 4),
+        }
+
+    @property
+    def most(self) -> int:
+        """The largest hash of which is known whether it is among those of the texts; -1 if of none."""
+        return _LARGEST if 0 < len(self.hashes) < KEPT else max(self.hashes, default=-1)
+
+
+def hash_of(text: str) -> int:
+    """Return the hash of a text, in 32 bits; spaces around it do not count."""
+    return mmh3.hash(text.strip().encode("utf-8", "surrogatepass"), signed=False)
