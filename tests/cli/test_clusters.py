@@ -133,6 +133,7 @@ def test_texts_below_the_threshold_are_not_assigned(topics: Path, tmp_path: Path
     said = succeed("clusters", topics, data, "--assign", tmp_path / "sure.csv", "--threshold", "0.6")
     assert [row["text"] for row in read_rows(tmp_path / "sure.csv")] == ["goal match team coach league"]
     assert "1 text of 2 with their clusters as labels" in said
+    assert "All have one label, and training needs two." in said
 
 
 @pytest.mark.parametrize(

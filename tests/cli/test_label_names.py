@@ -75,6 +75,7 @@ def test_a_teacher_knows_what_names_mean(texts_path: Path, tmp_path: Path, monke
     ("options", "code", "said"),
     [
         (("--objective", "label-names"), 2, "The objective label-names needs names"),
+        (("--objective", "label-names", "--names", "names.txt", "--vectors", "none"), 2, "leave vectors none out"),
         (("--names", "names.txt"), 2, "names is an option of the objective label-names, not of cooccurrence"),
         (
             ("--objective", "label-names", "--names", "names.txt", "--dim", "8"),
@@ -86,7 +87,6 @@ def test_a_teacher_knows_what_names_mean(texts_path: Path, tmp_path: Path, monke
             3,
             "No word of 'xqzt', which says what 'xqzt' means",
         ),
-        (("--objective", "label-names", "--names", "names.txt", "--vectors", "none"), 3, "add --teacher MODEL"),
     ],
 )
 def test_what_cannot_be_done_is_refused_in_a_sentence_and_nothing_is_written(

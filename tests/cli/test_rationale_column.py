@@ -77,9 +77,13 @@ def test_a_rationale_column_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert "has no column 'wy'; it has 'text', 'label', 'why'" in fail(3, "train", data, "--rationale-column", "wy")
 
 
-def test_a_rationale_weight_needs_the_column(tmp_path: Path, train_call: dict[str, Any]) -> None:
+def test_a_weight_needs_what_it_is_of(tmp_path: Path, train_call: dict[str, Any]) -> None:
     data = write_rows(tmp_path / "rows.csv", [HEAD, *ROWS])
     assert "--rationale-weight needs --rationale-column" in fail(2, "train", data, "--rationale-weight", "3")
+    for option in ("--unlabelled-weight", "--unlabelled-rows"):
+        assert f"{option} needs --unlabelled, the file" in fail(2, "train", data, option, "3")
+    assert "--rehearsal-rows needs --state, the folder" in fail(2, "train", data, "--rehearsal-rows", "3")
+    assert "--mixing-rate needs --mixing, the layer" in fail(2, "train", data, "--mixing-rate", "3")
     result = run("train", data, "--quiet", TEXTCLS_TRAIN_RATIONALE_WEIGHT="3")
     assert result.stderr == "Error: stopped.\n"
 

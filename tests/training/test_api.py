@@ -137,6 +137,12 @@ def test_weights_count_and_a_target_moves_thresholds(tmp_path: Path) -> None:
         ),
         ({"teacher": "x"}, ConfigError, "A teacher needs unlabelled texts to label, and there are none; give some, or"),
         ({"teacher": ""}, ConfigError, "teacher must be a name or a path, not ''."),
+        (
+            {"unlabelled_weight": 1},
+            ConfigError,
+            "unlabelled_weight needs unlabelled; pass that as well, or leave it out.",
+        ),
+        ({"rehearsal_rows": 9}, ConfigError, "rehearsal_rows needs state; pass that as well, or leave it out."),
         ({"unlabelled_rows": 0}, ConfigError, "unlabelled_rows must be at least 1, not 0."),
         ({"unlabelled_weight": -1}, ConfigError, "unlabelled_weight must be a finite number from 0, not -1."),
         ({"epoch": 3}, ConfigError, "Training has no option 'epoch'; did you mean 'epochs'?"),

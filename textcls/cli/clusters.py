@@ -113,10 +113,9 @@ def clusters(
     reading.say_skipped()
     _show(model, found, output, as_json)
     if assign is not None and not as_json:
-        click.echo(
-            f"{plural(written.total(), 'text')} of {found.texts:,} with their clusters as labels -> {assign}. Next: "
-            f"textcls train {assign}"
-        )
+        then = f"Next: textcls train {assign}" if len(written) > 1 else "All have one label, and training needs two."
+        said = f"{plural(written.total(), 'text')} of {found.texts:,} with their clusters as labels"
+        click.echo(f"{said} -> {assign}. {then}")
 
 
 def _columns(info: ModelInfo) -> ModelInfo:

@@ -48,6 +48,15 @@ def train(
 ) -> Classifier:
     """Train on `texts` and their `labels`: what `textcls.train` says, whose errors it raises."""
     config = from_options(options)
+    for option, there, needed in (
+        ("rationale_weight", rationales, "rationales"),
+        ("unlabelled_weight", unlabelled, "unlabelled"),
+        ("unlabelled_rows", unlabelled, "unlabelled"),
+        ("rehearsal_rows", state, "state"),
+        ("mixing_rate", None if config.mixing == "none" else config.mixing, "mixing"),
+    ):
+        if there is None and option in options:
+            raise ConfigError(f"{option} needs {needed}; pass that as well, or leave it out.")
     texts = texts if isinstance(texts, str) else as_list(texts)  # They are read twice.
     wanted = wanted_kinds(columns)
     read = text_columns_of(texts, list(wanted))

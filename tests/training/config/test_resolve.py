@@ -38,6 +38,10 @@ def optim_of(rows: int, tokens: int, **told: int) -> OptimConfig:
     return resolve(TrainConfig(**told), ["text"] * rows, tokens, 2).optim  # type: ignore[arg-type]
 
 
+def test_rates_do_not_grow_for_a_step_that_no_rows_fill() -> None:
+    assert optim_of(100, 2000, batch_size=10**8) == optim_of(100, 2000, batch_size=100)
+
+
 def test_tables_of_longer_texts_start_from_a_smaller_accumulator() -> None:
     starts = [optim_of(4, 4 * tokens).table_accumulator for tokens in (0, 1, 10, 30, 100, 300, 10_000)]
     assert starts == sorted(starts, reverse=True)

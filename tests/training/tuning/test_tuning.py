@@ -3,6 +3,7 @@
 import errno
 import io
 import json
+import math
 import os
 import re
 import tomllib
@@ -333,6 +334,13 @@ def test_a_budget_of_nothing_is_refused(option: str, value: str, table: Path, tm
     assert option in result.stderr
 
 
+@pytest.mark.parametrize("places", [("-o", "a.journal"), ("-o", "a.toml", "--html", "a.journal")])
+def test_one_file_for_two_things_is_refused(places: tuple[str, ...], table: Path, tmp_path: Path) -> None:
+    named = [tmp_path / one if "." in one else one for one in places]
+    assert "Settings, journal and page are files of their own" in fail(2, "tune", table, *named, "--quiet")
+    assert not list(tmp_path.glob("a.*"))
+
+
 def test_settings_that_somebody_has_written_are_not_replaced(table: Path, tmp_path: Path) -> None:
     output = tmp_path / "textcls.toml"
     output.write_text("[serve]\nport = 8000\n")
@@ -407,8 +415,18 @@ def test_python_tunes_as_the_command_does_and_train_takes_what_it_recommends(
     again = textcls.tune(ROWS.texts, ROWS.labels, **budget, **TOLD)
     assert (again.options, again.tried, again.accuracy) == (found.options, found.tried, found.accuracy)
     textcls.train(ROWS.texts, ROWS.labels, tmp_path / "model.onnx", **again.recommended)
-    with pytest.raises(ConfigError, match="trials is 0; it must be at least 1"):
+    with pytest.raises(ConfigError, match="trials must be at least 1, not 0"):
         textcls.tune(ROWS.texts, ROWS.labels, trials=0)
+    wrong: tuple[tuple[dict[str, Any], str], ...] = (
+        ({"folds": 2.5}, "folds must be a whole number, not 2.5"),
+        ({"rounds": 50}, "rounds must be 1 to 10, not 50"),
+        ({"seconds": math.nan}, "seconds must be a finite number above 0"),
+        ({"workers": 0}, "workers must be at least 1"),
+        ({"teacher": "x"}, "A search has no option 'teacher'; leave it to textcls.train."),
+    )
+    for how, said in wrong:
+        with pytest.raises(ConfigError, match=said):
+            textcls.tune(ROWS.texts, ROWS.labels, **how)
     with pytest.raises(ConfigError, match="measure is 'f1'; it must be one of accuracy, macro_f1"):
         textcls.tune(ROWS.texts, ROWS.labels, measure="f1")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="labels"):

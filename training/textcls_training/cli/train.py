@@ -207,7 +207,7 @@ def train(
     calibrate, or a tenth, where that takes long; the saved model is then trained on all rows. Problems with the rows
     are reported first; `textcls check` reports more.
     """
-    _check_rationales(rationale_column)
+    _check_needs(rationale_column, unlabelled, state, settings["mixing"])
     beside_it = BesideModel(keep_words=keep_words, resamples=resamples)
     beside_it.check(unlabelled, from_state)
     _check_teaching(unlabelled, probabilities, settings["teacher"])
@@ -317,11 +317,18 @@ def _say_lost(threshold: float | None, output: Path, reading: Reading) -> None:
         reading.say([f"{said}: textcls evaluate --target-precision --store chooses a threshold."])
 
 
-def _check_rationales(column: str | None) -> None:
-    """Refuse a weight of rationales where there are none."""
-    weight = click.get_current_context().get_parameter_source("rationale_weight")
-    if column is None and weight == ParameterSource.COMMANDLINE:
-        raise ConfigError("--rationale-weight needs --rationale-column, the column of the rationales.")
+def _check_needs(rationale_column: str | None, unlabelled: Sequence[Readable], state: Path | None, mixing: str) -> None:
+    """Refuse options that say how something is done which is not asked for."""
+    source = click.get_current_context().get_parameter_source
+    for option, there, needed in (
+        ("rationale_weight", rationale_column, "--rationale-column, the column of the rationales"),
+        ("unlabelled_weight", unlabelled, "--unlabelled, the file of the texts that it is of"),
+        ("unlabelled_rows", unlabelled, "--unlabelled, the file of the texts that it is of"),
+        ("rehearsal_rows", state, "--state, the folder that keeps these rows"),
+        ("mixing_rate", mixing != "none", "--mixing, the layer that it is of"),
+    ):
+        if not there and source(option) == ParameterSource.COMMANDLINE:
+            raise ConfigError(f"--{option.replace('_', '-')} needs {needed}.")
 
 
 def _check_states(state: Path | None, from_state: Path | None) -> None:

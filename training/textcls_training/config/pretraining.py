@@ -86,6 +86,8 @@ class PretrainConfig:
                 )
         if self.objective == "label-names" and self.names is None:
             raise ConfigError("The objective label-names needs names: a file of labels, one per line.")
+        if self.objective == "label-names" and self.vectors == "none" and self.teacher is None:
+            raise ConfigError("Texts are compared with names by vectors or by a teacher; leave vectors none out.")
 
     @property
     def most_texts(self) -> int:

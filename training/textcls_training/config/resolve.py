@@ -371,7 +371,9 @@ def default_optim(
     optim = _with_batch(rates, max(rates.batch_size, SEVERAL_BATCH)) if several else rates
     least = LEAST_GPU_STEPS_OF_SEVERAL if several else LEAST_GPU_STEPS
     of_gpu = gpu_batch_size(epochs * rows, tokens_a_text, optim.batch_size, least)
-    batch_size = batch_size or (of_gpu if on_gpu else optim.batch_size)
+    # Rates do not grow for a step that no rows fill.
+    given = batch_size and min(batch_size, max(rows, optim.batch_size))
+    batch_size = given or (of_gpu if on_gpu else optim.batch_size)
     large = on_gpu and batch_size > optim.batch_size
     optim = with_large_batch(optim, batch_size) if large else _with_batch(rates, batch_size)
     return with_head_decay(optim, epochs * rows) if epochs <= 2 and not several else optim

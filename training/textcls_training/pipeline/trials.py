@@ -15,6 +15,7 @@ from typing import Final, Generic, TypeVar
 
 import numpy as np
 
+from textcls.errors import InputError
 from textcls.jobs import Crew, Failed
 from textcls.model.classifier import Classifier
 from textcls_training.config.settings import TrainConfig
@@ -122,6 +123,8 @@ def results(crew: Crew[Trial, Result], trials: Sequence[Trial]) -> Iterator[tupl
     """
     for outcome in crew(trials):
         if isinstance(outcome, Failed):
+            if isinstance(outcome.error, InputError):
+                raise InputError(f"Some of the rows alone cannot be trained on: {outcome.error}") from outcome.error
             raise outcome.error
         yield outcome.job, outcome.result
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, get_args
 
+from textcls._util.options import Kind
 from textcls.api.tuning import TRIALS, Measure, TuneReport
 from textcls.display.terminal.console import notebook_console
 from textcls.display.terminal.progress import progress_on
@@ -12,7 +13,7 @@ from textcls.errors import ConfigError
 from textcls.jobs import engine
 from textcls.model.sequences import require_sequence
 from textcls_training.api import Label, labelled_texts
-from textcls_training.tuning import run
+from textcls_training.tuning import limits, run
 from textcls_training.tuning.run import Settings
 
 
@@ -29,14 +30,18 @@ def tune(
     """Look for options: what `textcls.tune` says, whose errors it raises; `how` are fields of `Settings`."""
     for given, what in ((texts, "texts"), (labels, "labels")):
         require_sequence(given, what)
-    for name, number, least in (
-        ("trials", trials, 1),
-        ("seconds", seconds, 0),
-        ("folds", how["folds"], 2),
-        ("rounds", how["rounds"], 1),
-    ):
-        if number is not None and number < least:
-            raise ConfigError(f"{name} is {number}; it must be at least {least}.")
+    kinds: tuple[tuple[str, object, Kind], ...] = (
+        ("trials", trials, limits.TRIALS),
+        ("seconds", seconds, limits.SECONDS),
+        ("folds", how["folds"], limits.FOLDS),
+        ("rounds", how["rounds"], limits.ROUNDS),
+        ("workers", workers, limits.WORKERS),
+    )
+    for name, value, kind in kinds:
+        if value is not None:
+            kind.checked(name, value)
+    if odd := next((name for name in limits.LEFT_OUT if name in how["fixed"]), None):
+        raise ConfigError(f"A search has no option {odd!r}; leave it to textcls.train.")
     if how["measure"] not in (None, *get_args(Measure)):
         raise ConfigError(f"measure is {how['measure']!r}; it must be one of {', '.join(get_args(Measure))}.")
     settings = Settings(trials=trials or (None if seconds is not None else TRIALS), seconds=seconds, **how)

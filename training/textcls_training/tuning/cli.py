@@ -28,21 +28,18 @@ from textcls.cli.showing import show_found
 from textcls.data import TargetOptions, read_labelled
 from textcls.display.terminal.console import stderr_console
 from textcls.display.terminal.progress import progress_on
+from textcls.errors import ConfigError
 from textcls.jobs import engine
 from textcls.jobs.engines import EngineName
 from textcls_training.config.settings import OPTIONS
 from textcls_training.config.shared_options import train_options
 from textcls_training.data.labelled_texts import labelled_texts_of
+from textcls_training.tuning.limits import FOLDS, LEFT_OUT, ROUNDS
 
 optional_dependencies.look_for("onnx", "numba", "scipy", "sklearn", "optuna")
 
 _MEASURES: Final[dict[str, Measure]] = {"accuracy": "accuracy", "macro-f1": "macro_f1", "micro-f1": "micro_f1"}
 _OUTPUT: Final = Path("textcls.toml")
-# What rows that are labelled alone do not have, and what is of one model rather than of rows.
-_LEFT_OUT: Final = (
-    "teacher", "tune_teacher", "unlabelled_rows", "unlabelled_weight", "rationale_weight", "rehearsal_rows", "head",
-    "keep_texts", "example", "target_precision", "target_recall",
-)  # fmt: skip
 # How `textcls train` is told to read the same rows.
 _OF_READING: Final = (
     "text_columns", "label_column", "label_separator", "label_columns", "task", "weight_column",
@@ -70,10 +67,16 @@ _OF_READING: Final = (
     type=click.Choice(list(_MEASURES)),
     help="What is to become better.  [default: accuracy; micro-f1 with several labels per text]",
 )
-@click.option("--folds", type=click.IntRange(2, 10), default=3, show_default=True, help="Folds that judge a trial.")
+@click.option(
+    "--folds",
+    type=click.IntRange(FOLDS.least, FOLDS.most),
+    default=3,
+    show_default=True,
+    help="Folds that judge a trial.",
+)
 @click.option(
     "--rounds",
-    type=click.IntRange(1, 10),
+    type=click.IntRange(ROUNDS.least, ROUNDS.most),
     help="In how many parts the rows are held out, in turn, to judge a choice made without them; 1 holds out a fifth.  "
     "[default: 3; 1 from 10,000 rows on]",
 )
@@ -88,7 +91,7 @@ _OF_READING: Final = (
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @new_text_column_option
 @new_label_column_option
-@train_options(*_LEFT_OUT)
+@train_options(*LEFT_OUT)
 @target_options
 @reading_options
 def tune(
@@ -122,7 +125,12 @@ def tune(
     check_output_path(output)  # the storage is named after it
     storage = storage or output.with_suffix(".journal")
     once(data)
-    for path in (output, storage, *([html] if html else [])):
+    places = [output, storage, *([html] if html else [])]
+    if len({path.resolve() for path in places}) < len(places):
+        raise ConfigError(
+            "Settings, journal and page are files of their own: name another --output, --storage or --html."
+        )
+    for path in places:
         check_not_an_input(path, data)
         check_output_path(path)
     settings_file.check(output)
