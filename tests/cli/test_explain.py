@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.cli.conftest import TEXTS
-from tests.command_line import fail, succeed
+from tests.command_line import fail, run, succeed
 from tests.explanations import explained
 from textcls import Classifier
 from textcls.cli import main
@@ -288,6 +288,13 @@ def test_the_json_of_explain_holds_what_the_explanation_says_of_itself(
     assert {name: found[name] for name in explanation.as_json()} == explanation.as_json()
     assert found["evidence"] == explanation.attribution(None, "returns").as_json()
     assert found["threshold"] == 0.2
+
+
+def test_words_without_quotes_and_the_name_of_a_file_are_told_of(model_path: Path, tmp_path: Path) -> None:
+    said = run("explain", model_path, "my", "card").stderr
+    assert f'Put the text in quotes: textcls explain {model_path} "my card"' in said
+    (tmp_path / "rows.csv").touch()
+    assert "Note: this explains the words " in run("explain", model_path, str(tmp_path / "rows.csv")).stderr
 
 
 def test_a_text_may_begin_with_a_hyphen(model_path: Path) -> None:

@@ -105,6 +105,10 @@ def test_what_the_csv_module_writes_is_read_back(
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     assert refusal(tmp_path / "no.csv") == f"There is no file {tmp_path / 'no.csv'}."
+    (tmp_path / "tickets.csv").touch()
+    meant = f"; perhaps {tmp_path / 'tickets.csv'} is meant."
+    assert refusal(tmp_path / "tikets.csv").endswith(meant)
+    assert refusal(tmp_path / "tickets").endswith(meant)
 
 
 def test_an_empty_folder_is_no_table(tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ import pytest
 from backports import zstd
 
 from tests.data.tables import CSV, JSONL, TSV, TWO, Write, copied, feed, notes_of, parquet, refusal, rows_of
-from textcls.data import open_labelled, writing
+from textcls import InputError
+from textcls.data import BadRows, open_labelled, open_table, read_labelled, writing
 from textcls.data.rows import Row
 
 Rows = list[dict[str, Any]]
@@ -94,10 +95,7 @@ FILES: list[tuple[str, str | bytes, Rows | str]] = [
     ("said_with_a_mark.csv", "\ufeffSEP=|\r\ntext|label\r\na|x\r\nb, c|y\r\n", TWO),
     ("truth.xlsx", xlsx(HEADER, ["a", True]), [{"text": "a", "label": "True"}]),
     ("number_as_text.xlsx", xlsx(HEADER, [4711, "x"]), [{"text": "4711", "label": "x"}]),
-    # openpyxl writes formulas without their results; Excel writes both.
-    ("formula.xlsx", xlsx(HEADER, ["a", "x"], ["=1+1", "x"]), "row 3: column A holds a formula without its result"),
-    ("only_formulas.xlsx", xlsx(HEADER, ["a", "x"], ["=1", '="y"']), "row 3: column A holds a formula without its"),
-    ("formula_as_name.xlsx", xlsx(["text", '="label"'], ["a", "x"]), "row 1: column B holds a formula without its"),
+    ("formula_as_name.xlsx", xlsx(["text", '="label"'], ["a", "x"]), "row 1: a name is a formula without its"),
     ("empty.xlsx", xlsx(), "sheet 'Sheet' is empty"),
     ("twice.xlsx", xlsx(["text", "text"], ["a", "x"]), "two columns called 'text'"),
     ("too_wide.xlsx", xlsx(HEADER, ["a", "x", "more"]), "row 2: 3 cells where there are 2 columns"),
@@ -305,6 +303,36 @@ def test_what_excel_writes_while_a_book_is_open_is_no_file_of_a_folder(tmp_path:
     (tmp_path / "~$a.xlsx").write_bytes(b"somebody")
     for place in (tmp_path, tmp_path / "*.xlsx"):
         assert rows_of(place) == [{"text": "a b", "label": "x"}]
+
+
+def test_formulas_without_results_matter_only_where_they_are_needed(write: Write) -> None:
+    # openpyxl writes formulas without their results; Excel writes both.
+    path = write("sums.xlsx", xlsx([*HEADER, "sum"], ["a b", "x", "=1+1"], ["c d", "=A1", 3]))
+    bad = BadRows(skip=True)
+    assert read_labelled([path], bad=bad).texts == ["a b"]
+    (shown,) = bad.shown
+    assert shown.where == f"{path}, row 3"
+    assert shown.why.startswith("column 'label' holds a formula without its result; open the file in a spreadsheet")
+    assert "In 1 row the column 'sum' holds what is not understood" in bad.odd_rows()[0]
+    with pytest.raises(InputError, match="row 2: column 'sum' holds a formula without its result"):
+        read_labelled([path], ["sum"])
+    for name in ("a.csv", "a.jsonl", "a.xlsx"):
+        assert [row["sum"] for row in copied(path, path.with_name(name))] == ["", "3"]
+    write("sums.xlsx", xlsx([*HEADER, "sum"], ["a b", "x", "=1+1"], ["c d", "y", None]))
+    assert [row["sum"] for row in copied(path, path.with_name("a.parquet"))] == [None, ""]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.xlsx", "one.csv"])
+def test_empty_rows_between_others_are_counted(write: Write, name: str) -> None:
+    rows: dict[str, str | bytes] = {
+        "a.csv": "text,label\n\na b,x\n,\n\nc d,y\n\n",
+        "a.xlsx": xlsx([], HEADER, [], ["a b", "x"], [None, None], [], ["c d", "y"], []),
+        "one.csv": "text\n\na b\n\n\nc d\n\n",
+    }
+    bad = BadRows()
+    with open_table(write(name, rows[name]), bad=bad) as table:
+        assert len(list(table.rows)) == 2
+    assert bad.odd_rows() == ["3 empty rows are passed over."]
 
 
 def test_rows_of_nothing_but_delimiters_are_blank_lines(write: Write) -> None:

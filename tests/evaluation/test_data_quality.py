@@ -102,9 +102,14 @@ def test_copies_with_different_labels_are_found(tmp_path: Path) -> None:
 def test_labels_that_differ_by_case_or_space_are_found(tmp_path: Path) -> None:
     found = findings(tmp_path, [*GOOD, ("one", "Late  Parcel"), ("two", "late parcel"), ("three", "late parcel")])
     message = found["alike-labels"].message
-    assert "'Late  Parcel' (1) and 'late parcel' (2) differ only by case, space, _, -, leading zeros or .0;" in message
+    assert (
+        "'Late  Parcel' (1) and 'late parcel' (2) differ only by case, space, _, -, umlauts, leading zeros or .0;"
+        in message
+    )
     found = findings(tmp_path, [*GOOD, ("one", "late_parcel"), ("two", "late-parcel"), ("three", "LateParcel")])
     assert found["alike-labels"].count == 3
+    german = findings(tmp_path, [*GOOD, ("one", "Kündigung"), ("two", "Kuendigung"), ("three", "KÜNDIGUNG")])
+    assert german["alike-labels"].count == 3
     assert "alike-labels" not in findings(tmp_path, [*GOOD, ("one", "-"), ("two", "_"), ("three", "c"), ("four", "c+")])
 
 

@@ -110,6 +110,14 @@ def test_some_rows_of_many_labels_are_enough() -> None:
     assert (found.separator, found.labels) == (";", 90)
 
 
+@pytest.mark.parametrize("sign", [";", "; ", "|"])
+def test_one_cell_with_labels_that_stand_alone_elsewhere_is_enough(sign: str) -> None:
+    found = joint_labels(["billing", "damage", f"billing{sign}damage"])
+    assert found is not None
+    assert (found.separator, found.labels) == (sign.strip(), 2)
+    assert joint_labels(["billing", f"billing{sign}loss"]) is None
+
+
 def test_a_few_cells_with_two_labels_among_many_with_one_are_enough() -> None:
     found = joint_labels(["legal", "it", "sales", "support", *"abcdefgh", "legal/it", "it/sales", "sales/legal"])
     assert found is not None

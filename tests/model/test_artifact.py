@@ -76,7 +76,14 @@ def test_a_file_name_that_no_system_allows_is_no_model(tmp_path: Path) -> None:
     assert refusal(tmp_path / ("a" * 300)).startswith("There is no model file ")
 
 
-@pytest.mark.parametrize("content", [b"", b"\x00", b"text,label\na,b\n", bytes(range(256)) * 40, b"{}"])
+@pytest.mark.parametrize("content", [b"text,label\na,b\n", b"{}", b"PK\x03\x04" + bytes(99)])
+def test_a_table_where_the_model_belongs_is_told_from_a_damaged_model(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "tickets.xlsx"
+    path.write_bytes(content)
+    assert "is not a model but a table or a text: name the model first, and then the rows" in refusal(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00", bytes(range(256)) * 40])
 def test_bytes_that_are_no_onnx_file_are_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "random.onnx"
     path.write_bytes(content)

@@ -253,7 +253,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 def test_a_model_that_cannot_be_used_is_told_at_once_and_leaves_nothing(tmp_path: Path, folder: Path) -> None:
     (tmp_path / "m.onnx").write_bytes(b"nothing")
     settings = Settings(runtime_dir=folder)
-    with pytest.raises(ArtifactError, match="is not a model that ONNX Runtime can read"):
+    with pytest.raises(ArtifactError, match="is not a model"):
         create_app(tmp_path / "m.onnx", settings=settings)
     with pytest.raises((ArtifactError, SurroundingsError)):
         create_app(tmp_path / "none.onnx", settings=settings)

@@ -182,6 +182,8 @@ def test_a_promoted_version_whose_folder_was_removed_is_told(model: Model, regis
 def test_what_cannot_be_done_is_refused_in_a_sentence(model: Model, registry: Path, tmp_path: Path) -> None:
     path = model("tickets.onnx")
     assert "There is no folder" in fail(3, "versions", registry)
+    (registry.parent / "model.onnx").touch()
+    assert "is a file, and a registry is a folder" in fail(3, "versions", registry.parent / "model.onnx")
     assert "is not a registry: it has no registry.json and holds" in fail(3, "publish", path, tmp_path)
     assert "is a file, and a registry is a folder" in fail(3, "publish", path, path)
     result = run("publish", path, "s3://models/registry")

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -54,7 +55,7 @@ _GROUPS: Final = (
     context_settings={"ignore_unknown_options": True},
 )
 @model_argument
-@click.argument("text")
+@click.argument("words", nargs=-1, required=True, metavar="TEXT")
 @click.option(
     "--column",
     "columns",
@@ -127,7 +128,7 @@ _GROUPS: Final = (
 )
 def explain(
     model: Path,
-    text: str,
+    words: tuple[str, ...],
     columns: tuple[str, ...],
     label: str | None,
     against: str | None,
@@ -160,7 +161,7 @@ def explain(
         if output is not None:
             check_not_an_input(output, [path for path in (model, rows_path) if path is not None])
             check_output_path(output)
-    row = _row(_standard_input() if text == "-" else text, columns, classifier.info)
+    row = _row(_text(words, model), columns, classifier.info)
     prediction = classifier.predict(row, explain=True, threshold=threshold)
     explanation = explanation_of(prediction)
     by_others = [other.predict(explanation.row_for(other.info.columns), explain=True) for other in others]
@@ -182,6 +183,23 @@ def explain(
         click.echo(f"{named(answer.attributions[0].label)} {score} -> {' and '.join(written)}")
     else:
         show(_report(answer, top or terminal_explanation.SHOWN_TOKENS))
+
+
+def _text(words: Sequence[str], model: Path) -> str:
+    """Return the text that is to be explained.
+
+    Raises:
+        click.UsageError: there are several words, which a shell makes of a text without quotes.
+    """
+    if len(words) > 1:
+        raise click.UsageError(f'Put the text in quotes: textcls explain {model} "{" ".join(words)}"')
+    (text,) = words
+    if text == "-":
+        return _standard_input()
+    with suppress(OSError, ValueError):  # no name that a file could have
+        if Path(text).is_file():
+            click.echo(f"Note: this explains the words {text!r}; textcls predict answers the rows of a file.", err=True)
+    return text
 
 
 def _check_together(groups: Path | None, rows: Path | None, *, with_change: bool, row_texts: bool) -> None:

@@ -23,10 +23,12 @@ _BODIES: Final = ("body", "content", "description", "message", "abstract", "text
 TEXT_NAMES: Final = {
     *("text", "texts", "sentence", "content", "message", "review", "reviewtext", "body", "comment", "commenttext"),
     *("tweet", "utterance", "document", "question", "query", "post", "description", "headline", "title", "subject"),
+    *("nachricht", "anliegen", "beschreibung", "kommentar", "texte", "commentaire", "texto", "mensaje", "comentario"),
 }
 _LABELS: Final = {
     *("label", "labels", "class", "classname", "classindex", "classlabel", "category", "target", "sentiment", "intent"),
     *("topic", "tag", "queue", "labeltext", "labelname", "polarity"),
+    *("kategorie", "klasse", "thema", "catégorie", "classe", "categoría", "categoria", "clase", "etiqueta", "tema"),
 }
 
 

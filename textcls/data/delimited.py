@@ -140,18 +140,20 @@ def _is_blank(fields: list[str]) -> bool:
 
 
 def _rows(reader: _Reader, columns: tuple[str, ...], first: str = "header") -> Iterator[Row | Bad]:
+    blank = 0
     while (fields := reader.next()) is not None:
         if isinstance(fields, Bad):
             yield fields
         elif not fields or (len(columns) > 1 and _is_blank(fields)):
-            continue
+            blank += 1
         elif len(fields) != len(columns):
             yield reader.bad(
                 f"{len(fields)} fields where the {first} has {len(columns)}; "
                 'put fields that hold delimiters or line breaks in double quotes, and write a quote inside them as ""'
             )
         else:
-            yield Row(reader.line, dict(zip(columns, fields, strict=True)), reader.name)
+            yield Row(reader.line, dict(zip(columns, fields, strict=True)), reader.name, blank=blank)
+            blank = 0
 
 
 def detect(source: Source, encoding: str, default: str, *, quotes: bool = True) -> str:

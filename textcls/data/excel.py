@@ -10,7 +10,7 @@ from typing import IO, Any, Final
 from textcls._util import optional_dependencies
 from textcls.data import plain
 from textcls.data.delimited import cell
-from textcls.data.rows import Bad, Content, ReadOptions, Row, require_known, unpacks_to_too_much, with_names
+from textcls.data.rows import Bad, Content, ReadOptions, Row, Unreadable, require_known, unpacks_to_too_much, with_names
 from textcls.data.source import Source, seekable
 from textcls.errors import InputError
 
@@ -27,8 +27,11 @@ _MOST_WIDTH: Final = 60
 # So many rows may stand above the names of the columns; of each so many characters are shown.
 _MOST_TITLES: Final = 10
 _SHOWN: Final = 40
-# A row of a sheet by its number: the texts of its cells, or why it cannot be read.
-_Numbered = tuple[int, list[str] | Bad]
+_NO_RESULT: Final = Unreadable(
+    "a formula without its result", "open the file in a spreadsheet program and save it there"
+)
+# A row of a sheet by its number, with the texts of its cells.
+_Numbered = tuple[int, list[Any]]
 # How sheets write signs that XML cannot hold, behind the first "_"; half characters stay as they are.
 _ESCAPED: Final = "x[0-9A-Fa-f]{4}_"
 _READ: Final = re.compile("_x((?![dD][89a-fA-F])[0-9A-Fa-f]{4})_")
@@ -99,24 +102,24 @@ def read(source: Source, options: ReadOptions) -> Content:
         if titles:
             shown = ", ".join(repr(title[:_SHOWN]) for title in titles)
             notes = (*notes, f"{source.name}: what stands above the names of the columns is passed over: {shown}.")
-    number, header = next(rows, (0, ()))
-    if isinstance(header, Bad):
-        raise InputError(f"{header.where}: {header.why}.")
+    number, header = next(rows, (0, []))
+    if _NO_RESULT in header:
+        raise InputError(f"{source.name}, row {number}: a name is {_NO_RESULT.what}; {_NO_RESULT.advice}.")
     if not header:
         raise InputError(
             f"{source.name}, sheet {sheet.title!r} is empty; it needs a row with column names and at least one more."
         )
     if not options.header:
         columns = tuple(str(i) for i in range(1, len(header) + 1))
-        return Content("xlsx", columns, _rows(source.name, columns, chain([(number, header)], rows)), notes)
+        return Content("xlsx", columns, _rows(source.name, columns, chain([(number, header)], rows), number - 1), notes)
     columns = with_names([name.strip() for name in header], openpyxl.utils.get_column_letter)
-    return Content("xlsx", columns, _rows(source.name, columns, rows), notes)
+    return Content("xlsx", columns, _rows(source.name, columns, rows, number), notes)
 
 
 def _titles(rows: Iterator[_Numbered]) -> tuple[list[str], Iterator[_Numbered]]:
     """Return what stands alone in a row each, above the first two rows of several cells, and the rows from these on."""
     first = list(islice(rows, _MOST_TITLES + 2))
-    width = [sum(map(bool, cells)) if isinstance(cells, list) else 0 for _, cells in first]
+    width = [sum(map(bool, cells)) for _, cells in first]
     alone = list(takewhile(lambda row: row[1] == 1, zip(first, width, strict=True)))
     if any(cells < 2 for cells in [*width, 0][len(alone) : len(alone) + 2]):
         return [], chain(first, rows)
@@ -179,8 +182,8 @@ def _holds(archive: zipfile.ZipFile, member: str, marks: Sequence[bytes]) -> boo
 def _values(name: str, sheet: Any, formulas: Any) -> Iterator[_Numbered]:
     """Yield number and texts of each row that is not empty, up to its last cell that is not.
 
-    In place of a row that holds a formula without a result, why it cannot be read: programs other than spreadsheets
-    write formulas so, and the cell would be taken for an empty one.
+    A formula without a result is a cell that cannot be read: programs other than spreadsheets write formulas so, and it
+    would be taken for an empty one.
     """
     # What a file says of its extent is often wrong: then openpyxl would leave cells out.
     sheet.reset_dimensions()
@@ -190,14 +193,11 @@ def _values(name: str, sheet: Any, formulas: Any) -> Iterator[_Numbered]:
     written = iter(()) if formulas is None else formulas.iter_rows()
     try:
         for number, (values, cells) in enumerate(zip_longest(shown, written, fillvalue=()), 1):
-            pairs = zip(cells, values, strict=False)
-            unknown = next((cell for cell, value in pairs if value is None and cell.data_type == "f"), None)
-            if unknown is not None:
-                why = "holds a formula without its result; open the file in a spreadsheet program and save it there"
-                yield number, Bad(f"{name}, row {number}", f"column {unknown.column_letter} {why}")
-                continue
-            found = [Cell.of(value) for value in values]
-            while found and not found[-1]:
+            found: list[Any] = [Cell.of(value) for value in values]
+            for i, (cell, value) in enumerate(zip(cells, values, strict=False)):
+                if value is None and cell.data_type == "f":
+                    found[i] = _NO_RESULT
+            while found and found[-1] == "":
                 found.pop()
             if found:
                 yield number, found
@@ -205,18 +205,17 @@ def _values(name: str, sheet: Any, formulas: Any) -> Iterator[_Numbered]:
         raise _damaged(name) from error
 
 
-def _rows(name: str, columns: Sequence[str], rows: Iterable[_Numbered]) -> Iterator[Row | Bad]:
+def _rows(name: str, columns: Sequence[str], rows: Iterable[_Numbered], before: int) -> Iterator[Row | Bad]:
+    """Yield the rows, that one being the number of the row before them."""
     for number, cells in rows:
-        if isinstance(cells, Bad):
-            yield cells
-            continue
+        blank, before = number - before - 1, number
         if len(cells) > len(columns):
             yield Bad(
                 f"{name}, row {number}", f"{len(cells)} cells where there are {len(columns)} columns; name them all"
             )
             continue
         cells += [""] * (len(columns) - len(cells))
-        yield Row(number, dict(zip(columns, cells, strict=True)), name, "row")
+        yield Row(number, dict(zip(columns, cells, strict=True)), name, "row", blank)
 
 
 class Writer:

@@ -6,7 +6,7 @@ from typing import IO, Any, Final
 
 from textcls._util import optional_dependencies
 from textcls.data import arrow
-from textcls.data.rows import LONGEST, TOO_LONG, Content, Row, require_known, unpacks_to_too_much
+from textcls.data.rows import LONGEST, TOO_LONG, Content, Row, Unreadable, require_known, unpacks_to_too_much
 from textcls.data.source import Source, seekable
 from textcls.errors import InputError
 
@@ -131,7 +131,8 @@ class Writer:
         self.rows, self.answers, self.characters = [], [], 0
 
     def _column(self, name: str) -> Any:
-        values = [row.fields.get(name) for row in self.rows]
+        fields = (row.fields.get(name) for row in self.rows)
+        values = [None if isinstance(value, Unreadable) else value for value in fields]
         kind = self.given.field(name).type if self.given is not None and name in self.given.names else None
         if kind is None and all(value is None or isinstance(value, str) for value in values):
             kind = self.pyarrow.string()

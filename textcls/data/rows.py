@@ -28,12 +28,16 @@ def unpacks_to_too_much(unpacked: int, packed: int) -> bool:
 
 
 class Row(NamedTuple):
-    """A row: its fields by column, and the line of the file on which it ends (of Parquet its number)."""
+    """A row: its fields by column, and the line of the file on which it ends (of Parquet its number).
+
+    `blank` says how many rows without anything stand before it, which no reader gives.
+    """
 
     line: int
     fields: dict[str, Any]
     file: str = ""
     unit: str = "line"
+    blank: int = 0
 
     @property
     def where(self) -> str:
@@ -52,6 +56,26 @@ def not_read(column: str, rows: int, value: str) -> str:
     """Say that a column holds values that are no numbers or dates, such as `value`."""
     where = "1 row" if rows == 1 else f"{rows:,} rows"
     return f"In {where} the column {column!r} holds what is not understood and counts as missing, such as {value!r}."
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A cell that cannot be read, empty to whom it does not matter.
+
+    Attributes:
+        what: it is.
+        advice: what to do, as a clause.
+    """
+
+    what: str
+    advice: str
+
+    def problem(self, column: str) -> str:
+        """Return what is wrong, and what to do, where the column is needed."""
+        return f"column {column!r} holds {self.what}; {self.advice}"
+
+    def __str__(self) -> str:
+        return ""
 
 
 class Bad(NamedTuple):
@@ -146,6 +170,7 @@ class BadRows:
         strange: of columns that hold what is not understood, how often, and the first such value; their rows can be
             used.
         empty: how many rows have a text without a sign; these can be used, too.
+        blank: how many rows between others hold nothing, and are passed over.
         respelt: labels that were read as another one, which a model knows.
     """
 
@@ -155,6 +180,7 @@ class BadRows:
     shown: list[Bad] = field(default_factory=list)
     strange: dict[str, tuple[int, str]] = field(default_factory=dict)
     empty: int = 0
+    blank: int = 0
     respelt: dict[str, str] = field(default_factory=dict)
 
     def add_strange(self, column: str, value: object) -> None:
@@ -183,10 +209,12 @@ class BadRows:
         return f"Skipped {self.count:,} row{'s' * (self.count > 1)} that cannot be used: {self.reasons()}."
 
     def odd_rows(self) -> list[str]:
-        """Return a sentence on texts that are empty, on labels that are spelt otherwise, and on each column that holds
-        values which are not understood.
+        """Return a sentence on texts and rows that are empty, on labels that are spelt otherwise, and on each column
+        whose values are not all understood.
         """
         empty = [f"{self.empty:,} {'text is' if self.empty == 1 else 'texts are'} empty."] if self.empty else []
+        if self.blank:
+            empty.append(f"{self.blank:,} empty row{' is' if self.blank == 1 else 's are'} passed over.")
         if self.respelt:
             pairs = [f"{old!r} as {new!r}" for old, new in self.respelt.items()]
             more = f" and {len(pairs) - SHOWN:,} more" if len(pairs) > SHOWN else ""

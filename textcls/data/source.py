@@ -7,6 +7,8 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, Final, cast
@@ -30,6 +32,8 @@ _DOCUMENTS: Final = {
 _BESIDE: Final = ("__MACOSX/", ".DS_Store", "Thumbs.db")
 # How many files of a zip file are named.
 _NAMED: Final = 5
+# Files of a folder among which one of nearly the right name is looked for, and how like it is, as `difflib` measures.
+_LOOKED_AT, _ALIKE = 1000, 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +118,21 @@ def _open(path: Path, name: str) -> io.BufferedReader:
     try:
         return _buffered(path.open("rb", 0)) if path != STANDARD else _standard_input()
     except FileNotFoundError as error:
-        raise InputError(f"There is no file {name}.") from error
+        raise InputError(f"There is no file {name}{_meant(path)}.") from error
     except IsADirectoryError as error:
         raise InputError(f"{name} is a folder; name a file in it.") from error
     except OSError as error:
         raise InputError(f"{name} cannot be read: {os.strerror(error.errno or 0)}.") from error
+
+
+def _meant(path: Path) -> str:
+    """Return which file beside it may be meant, if there is one of a name like that."""
+    try:
+        there = [one.name for one in islice(path.parent.iterdir(), _LOOKED_AT)]
+    except OSError:
+        return ""
+    near = get_close_matches(path.name, there, 1, _ALIKE) or [one for one in there if Path(one).stem == path.name][:1]
+    return f"; perhaps {path.with_name(near[0])} is meant" if near else ""
 
 
 def _standard_input() -> io.BufferedReader:

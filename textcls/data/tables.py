@@ -11,7 +11,7 @@ from textcls.data import folders, formats, storage
 from textcls.data.columns import Kind, choose
 from textcls.data.memory import MemoryTable, Readable
 from textcls.data.patterns import matching
-from textcls.data.rows import Bad, BadRows, Content, Format, ReadOptions, Row
+from textcls.data.rows import Bad, BadRows, Content, Format, ReadOptions, Row, Unreadable
 from textcls.data.source import STANDARD, open_source, reading
 from textcls.data.storage import RemoteFile
 from textcls.errors import InputError
@@ -200,6 +200,10 @@ def _good(names: Sequence[str], contents: Sequence[Content], bad: BadRows) -> It
                 if isinstance(row, Bad):
                     bad.add(row)
                 else:
+                    bad.blank += row.blank
+                    for column, value in row.fields.items() if content.format == "xlsx" else ():
+                        if isinstance(value, Unreadable):
+                            bad.add_strange(column, value.what)
                     yield row
 
 
@@ -230,6 +234,9 @@ def texts_of(table: Table, columns: Sequence[str], beside: Sequence[Column] = ()
 
 def join_columns(row: Row, columns: Sequence[str], beside: Sequence[Column] = ()) -> str | Bad:
     """Return the text of a row: its text columns, one a line; or what is wrong with them."""
+    for name in columns:
+        if isinstance(value := row.fields.get(name), Unreadable):
+            return Bad(row.where, value.problem(name))
     try:
         return text_columns.join_columns(row.fields, columns, beside)
     except ValueError as error:

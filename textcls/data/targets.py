@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from textcls.data.rows import Bad, Format, Row
+from textcls.data.rows import Bad, Format, Row, Unreadable
 from textcls.data.tables import Part, Table
 from textcls.errors import ConfigError, InputError
 from textcls.model import label_sets
@@ -103,6 +103,8 @@ def label_of(row: Row, column: str) -> str | Bad:
         return Bad(row.where, f"{error}; {_CORRECT.format('fill it in')}")
     if isinstance(value, list | dict):
         return Bad(row.where, _several_labels(value, column))
+    if isinstance(value, Unreadable):
+        return Bad(row.where, value.problem(column))
     if isinstance(value, bytes):
         return Bad(row.where, f"the label in column {column!r} is bytes; write it as a string")
     label = written(value)

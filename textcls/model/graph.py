@@ -113,7 +113,7 @@ def _open_session(data: bytes, path: Path) -> onnxruntime.InferenceSession:
     try:
         strange = foreign(data)
     except ValueError as error:
-        raise _unreadable(path) from error
+        raise _unreadable(path, data) from error
     if strange is not None:
         raise ArtifactError(f"{path} {strange}, as no model of textcls has or does; it is not opened.")
     options = onnxruntime.SessionOptions()
@@ -128,8 +128,11 @@ def _open_session(data: bytes, path: Path) -> onnxruntime.InferenceSession:
         session._model_bytes = None
         return session
     except Exception as error:  # ONNX Runtime's exceptions have no common base but this one.
-        raise _unreadable(path) from error
+        raise _unreadable(path, data) from error
 
 
-def _unreadable(path: Path) -> ArtifactError:
+def _unreadable(path: Path, data: bytes) -> ArtifactError:
+    beginning = data[:1000]
+    if beginning.startswith(b"PK") or (beginning and min(beginning) >= ord("\t")):
+        return ArtifactError(f"{path} is not a model but a table or a text: name the model first, and then the rows.")
     return ArtifactError(f"{path} is not a model that ONNX Runtime can read: it is damaged or not an ONNX file.")

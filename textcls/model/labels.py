@@ -23,7 +23,7 @@ _NAMED: Final = 5
 # Of an unknown label: how many names are told, how much of each, and among how many a near one is looked for. A service
 # is asked for such labels, too.
 _SHOWN, _SHOWN_CHARACTERS, _COMPARED = 20, 100, 200
-_JOINING: Final = str.maketrans("", "", "_-")
+_PLAIN: Final = str.maketrans({"_": None, "-": None, "ä": "ae", "ö": "oe", "ü": "ue"})
 
 
 def unpaired_surrogate(text: str) -> str | None:
@@ -52,11 +52,13 @@ def written(value: object) -> str:
 
 
 def plain_name(label: str) -> str:
-    """Return what two labels share if they may be one: case, space, `_` and `-` left out, and of a number its value."""
+    """Return what two labels share if they may be one: case, space, `_` and `-` left out, umlauts as two letters; of a
+    number its value.
+    """
     try:
         return repr(float(label))
     except ValueError:
-        return "".join(as_seen(label).casefold().translate(_JOINING).split()) or label
+        return "".join(as_seen(label).casefold().translate(_PLAIN).split()) or label
 
 
 def as_seen(label: str) -> str:

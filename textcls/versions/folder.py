@@ -110,6 +110,8 @@ class Registry:
         Raises:
             InputError: there is none.
         """
+        if folder.is_file():
+            raise InputError(f"{folder} is a file, and a registry is a folder: textcls publish MODEL FOLDER makes one.")
         if not folder.is_dir():
             raise InputError(f"There is no folder {folder}; textcls publish MODEL {folder} makes a registry there.")
         if not is_registry(folder):

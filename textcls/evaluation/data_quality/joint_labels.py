@@ -7,6 +7,7 @@ Of the different cells of a label column, a separator is taken for one if
 - at least a fifth of them stand first in one cell and later in another, so that they are no levels of a hierarchy, nor
   two properties such as `food/good`.
 
+One is enough if it holds `;` or `|` between parts each of which is a cell of its own, for these stand in no names.
 Names such as `sci/space`, `Payday loan, title loan` or `yes/no` beside `yes` and `no` are therefore single labels.
 """
 
@@ -16,6 +17,7 @@ from typing import Final, NamedTuple
 
 JSON: Final = "json"
 SEPARATORS: Final = (";", ",", "|", "/")
+_NEVER_IN_NAMES: Final = (";", "|")
 LEAST_JOINT: Final = 3
 LEAST_MOVING: Final = 0.2
 # The share of the cells that must be JSON lists.
@@ -37,6 +39,10 @@ def joint_labels(cells: Collection[str]) -> Joint | None:
     lists = [found for cell in cells if (found := _json_list(cell)) is not None]
     if len(cells) >= LEAST_JOINT and len(lists) >= LEAST_LISTS * len(cells):
         return Joint(JSON, len({name for names in lists for name in names}))
+    for sign in _NEVER_IN_NAMES:
+        alone = [parts for cell in cells if len({*(parts := _parts(cell, sign))}) > 1 and {*parts} <= {*cells}]
+        if alone:
+            return Joint(sign, len({*_flat(_parts(cell, sign) for cell in cells)}))
     holding = {sign: sum(sign in cell for cell in cells) for sign in SEPARATORS}
     for sign in sorted(SEPARATORS, key=lambda sign: -holding[sign]):
         if holding[sign] >= LEAST_JOINT and (labels := _labels_between(cells, sign)):
@@ -46,7 +52,7 @@ def joint_labels(cells: Collection[str]) -> Joint | None:
 
 def _labels_between(cells: Collection[str], sign: str) -> int:
     """Return how many labels stand between the signs, 0 if these do not look like separators."""
-    split = [parts for cell in cells if (parts := [part.strip() for part in cell.split(sign) if part.strip()])]
+    split = [parts for cell in cells if (parts := _parts(cell, sign))]
     joint = [parts for parts in split if len(set(parts)) > 1]
     joined = set(_flat(joint))
     holding = [found for parts in split if (found := joined.intersection(parts))]
@@ -55,6 +61,10 @@ def _labels_between(cells: Collection[str], sign: str) -> int:
     recurring = len(joined) < len(holding) and sum(map(len, holding)) >= 2 * len(joined)
     moved = len(moving) >= LEAST_MOVING * len(joined)
     return len(set(_flat(split))) if several and recurring and moved else 0
+
+
+def _parts(cell: str, sign: str) -> list[str]:
+    return [part.strip() for part in cell.split(sign) if part.strip()]
 
 
 def _flat(lists: Iterable[list[str]]) -> Iterable[str]:

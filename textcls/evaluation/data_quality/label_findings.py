@@ -91,7 +91,7 @@ def alike(survey: Survey) -> Iterator[Finding]:
     for names in found.values():
         if len(names) > 1:
             same = len({*map(as_seen, names)}) == 1
-            by = "signs that nobody sees" if same else "case, space, _, -, leading zeros or .0"
+            by = "signs that nobody sees" if same else "case, space, _, -, umlauts, leading zeros or .0"
             shown = " and ".join(f"{(ascii if same else repr)(name)} ({survey.labels[name]:,})" for name in names)
             # Not what _ and - tell apart, which may be two things.
             how = ", as --merge-labels does" if len(spelt_alike(names)) == len(names) - 1 else ""

@@ -20,6 +20,7 @@ from textcls.model.classifier import Classifier
 from textcls_training.cli.energy import EnergyMeter
 from textcls_training.data.unlabelled import UnlabelledTexts
 from textcls_training.distillation.report import DistillationReport
+from textcls_training.fit.calibration import MIN_ROWS
 from textcls_training.fit.columns.selection import LEAST_ROWS, ColumnGain
 from textcls_training.pipeline.training_report import TrainReport
 
@@ -60,7 +61,13 @@ def summarise(console: Console, report: TrainReport, output: Path) -> None:
     if report.gate is not None:
         console.print(f"The gate of the mixing layer ended at {report.gate:.2f}.")
     if not report.calibrated:
-        console.print(f"Not calibrated: {report.held_out_rows} validation rows are too few.", style="yellow")
+        rows = plural(report.held_out_rows, "validation row")
+        console.print(
+            f"Not calibrated: there were {rows}, and {MIN_ROWS} are needed. Until then scores tell which answer is "
+            "surer than another, and not how often it is right.",
+            style="yellow",
+            soft_wrap=True,
+        )
     if report.cannot_go_on is not None:
         why = f"No training can go on from the state of this one: {report.cannot_go_on}."
         console.print(why, style="yellow", soft_wrap=True, markup=False, highlight=False)
