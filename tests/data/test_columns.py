@@ -115,6 +115,6 @@ def test_a_sheet_without_the_column_points_to_other_sheets_and_to_rows_above_the
 
 
 def test_a_title_above_the_names_of_the_columns_is_thought_of(write: Write) -> None:
-    path = write("export.csv", "Ticket export 2026,\n,\ntext,label\nmy card,billing\n")
+    path = write("export.csv", "Ticket export 2026,of May\n,\ntext,label\nmy card,billing\n")
     with pytest.raises(InputError, match="if it is a title, remove it"):
         read_labelled(path)

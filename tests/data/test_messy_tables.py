@@ -89,6 +89,13 @@ FILES: list[tuple[str, str | bytes, Rows | str]] = [
     ("unnamed.csv", "text;label;;\na;x;;\n", [{"text": "a", "label": "x", "column 3": "", "column 4": ""}]),
     ("index.csv", ",text,label\n0,a,x\n", [{"": "0", "text": "a", "label": "x"}]),
     ("said.csv", "sep=;\ntext;label\na;x\nb, c;y\n", TWO),
+    (
+        "titled.csv",
+        "Export;;\n\nof May;;\nid;text;label\n1;a;x\n2;b, c;y\n",
+        [{"id": "1"} | TWO[0], {"id": "2"} | TWO[1]],
+    ),
+    ("titled.tsv", "sep=\t\nExport\ntext\tlabel\na\tx\nb, c\ty\n", TWO),
+    ("commas_in_texts.csv", "text\na, b\nc, d\n", "line 2: 2 fields where the header has 1"),
     ("said_alone.csv", "sep=,\n", "is empty; it needs a header"),
     ("said_alone_without_an_end.csv", "sep=,\r\n\r\n", "is empty; it needs a header"),
     ("taken.csv", "text,,,column 2\na,,,b\n", [{"text": "a", "column 2_": "", "column 3": "", "column 2": "b"}]),

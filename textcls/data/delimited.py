@@ -5,13 +5,24 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, dropwhile, islice
 from typing import IO, Any, Final
 
 from textcls._util.formulas import without_formula
 from textcls.data import decoding, plain
-from textcls.data.rows import LONGEST, TOO_LONG, Bad, Content, Format, ReadOptions, Row, require_known, with_names
+from textcls.data.rows import (
+    LONGEST,
+    TOO_LONG,
+    Bad,
+    Content,
+    Format,
+    ReadOptions,
+    Row,
+    require_known,
+    with_names,
+    without_titles,
+)
 from textcls.data.source import PEEK, Source
 from textcls.errors import ConfigError, InputError
 
@@ -21,6 +32,8 @@ _SAID: Final = re.compile('sep=([^"\r\n])\r?\n', re.IGNORECASE)
 _SPACED_QUOTE: Final = '{} +"(?!")'
 # How many records must agree on the number of fields.
 LOOKED_AT: Final = 20
+# A record and the line on which it ends.
+_Record = tuple[int, list[str] | Bad]
 
 # The csv module refuses fields over 128 KiB unless told otherwise; a text may well be a megabyte. Rows have a bound.
 csv.field_size_limit(2 * LONGEST)
@@ -46,11 +59,14 @@ def read(source: Source, options: ReadOptions, default: str = ",") -> Content:
     if options.quotes and delimiter != " ":
         dialect["skipinitialspace"] = bool(re.search(_SPACED_QUOTE.format(re.escape(delimiter)), beginning))
     reader = _Reader(source.name, encoding, lines, dialect)
-    header = reader.next()
-    if said is not None:
-        header = reader.next()
-    while header == []:
-        header = reader.next()  # An empty line, as between rows.
+    records: Iterator[_Record] = dropwhile(
+        lambda record: record[1] == [], islice(_records(reader), said is not None, None)
+    )
+    # Who waits for each row has no more than one of them yet.
+    if options.header and not options.stream:
+        records, passed_over = without_titles(records, source.name)
+        notes += passed_over
+    line, header = next(records, (0, []))
     if isinstance(header, Bad):
         raise InputError(f"{header.where}: {header.why}.")
     if not header:
@@ -58,13 +74,13 @@ def read(source: Source, options: ReadOptions, default: str = ",") -> Content:
     kind: Format = "tsv" if default == "\t" else "csv"
     if not options.header:
         columns = tuple(str(number) for number in range(1, len(header) + 1))
-        first = Row(reader.line, dict(zip(columns, header, strict=True)), reader.name)
-        return Content(kind, columns, chain([first], _rows(reader, columns, "first row")), notes)
+        first = Row(line, dict(zip(columns, header, strict=True)), source.name)
+        return Content(kind, columns, chain([first], _rows(records, source.name, columns, "first row")), notes)
     columns = tuple(name.strip() for name in header)
     # One is the index that a data frame writes.
     if columns.count("") > 1:
         columns = with_names(columns, str)
-    return Content(kind, columns, _rows(reader, columns), notes)
+    return Content(kind, columns, _rows(records, source.name, columns), notes)
 
 
 def _checked(delimiter: str) -> str:
@@ -139,20 +155,28 @@ def _is_blank(fields: list[str]) -> bool:
     return not (fields[0].strip() if len(fields) == 1 else any(fields))
 
 
-def _rows(reader: _Reader, columns: tuple[str, ...], first: str = "header") -> Iterator[Row | Bad]:
-    blank = 0
+def _records(reader: _Reader) -> Iterator[_Record]:
     while (fields := reader.next()) is not None:
+        yield reader.line, fields
+
+
+def _rows(
+    records: Iterable[_Record], name: str, columns: tuple[str, ...], first: str = "header"
+) -> Iterator[Row | Bad]:
+    blank = 0
+    for line, fields in records:
         if isinstance(fields, Bad):
             yield fields
         elif not fields or (len(columns) > 1 and _is_blank(fields)):
             blank += 1
         elif len(fields) != len(columns):
-            yield reader.bad(
+            yield Bad(
+                f"{name}, line {line}",
                 f"{len(fields)} fields where the {first} has {len(columns)}; "
-                'put fields that hold delimiters or line breaks in double quotes, and write a quote inside them as ""'
+                'put fields that hold delimiters or line breaks in double quotes, and write a quote inside them as ""',
             )
         else:
-            yield Row(reader.line, dict(zip(columns, fields, strict=True)), reader.name, blank=blank)
+            yield Row(line, dict(zip(columns, fields, strict=True)), name, blank=blank)
             blank = 0
 
 

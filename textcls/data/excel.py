@@ -4,13 +4,23 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
-from itertools import chain, islice, takewhile, zip_longest
+from itertools import chain, zip_longest
 from typing import IO, Any, Final
 
 from textcls._util import optional_dependencies
 from textcls.data import plain
 from textcls.data.delimited import cell
-from textcls.data.rows import Bad, Content, ReadOptions, Row, Unreadable, require_known, unpacks_to_too_much, with_names
+from textcls.data.rows import (
+    Bad,
+    Content,
+    ReadOptions,
+    Row,
+    Unreadable,
+    require_known,
+    unpacks_to_too_much,
+    with_names,
+    without_titles,
+)
 from textcls.data.source import Source, seekable
 from textcls.errors import InputError
 
@@ -24,9 +34,6 @@ MOST_BYTES: Final = 1_000_000_000
 # Rows that tell how wide a column is, and how wide it becomes at most, in characters.
 _MEASURED: Final = 100
 _MOST_WIDTH: Final = 60
-# So many rows may stand above the names of the columns; of each so many characters are shown.
-_MOST_TITLES: Final = 10
-_SHOWN: Final = 40
 _NO_RESULT: Final = Unreadable(
     "a formula without its result", "open the file in a spreadsheet program and save it there"
 )
@@ -98,10 +105,8 @@ def read(source: Source, options: ReadOptions) -> Content:
     sheet, notes = _sheet(source.name, book, options.sheet)
     rows = _values(source.name, sheet, _formulas(source, file, sheet.title))
     if options.header:
-        titles, rows = _titles(rows)
-        if titles:
-            shown = ", ".join(repr(title[:_SHOWN]) for title in titles)
-            notes = (*notes, f"{source.name}: what stands above the names of the columns is passed over: {shown}.")
+        rows, passed_over = without_titles(rows, source.name)
+        notes += passed_over
     number, header = next(rows, (0, []))
     if _NO_RESULT in header:
         raise InputError(f"{source.name}, row {number}: a name is {_NO_RESULT.what}; {_NO_RESULT.advice}.")
@@ -114,16 +119,6 @@ def read(source: Source, options: ReadOptions) -> Content:
         return Content("xlsx", columns, _rows(source.name, columns, chain([(number, header)], rows), number - 1), notes)
     columns = with_names([name.strip() for name in header], openpyxl.utils.get_column_letter)
     return Content("xlsx", columns, _rows(source.name, columns, rows, number), notes)
-
-
-def _titles(rows: Iterator[_Numbered]) -> tuple[list[str], Iterator[_Numbered]]:
-    """Return what stands alone in a row each, above the first two rows of several cells, and the rows from these on."""
-    first = list(islice(rows, _MOST_TITLES + 2))
-    width = [sum(map(bool, cells)) for _, cells in first]
-    alone = list(takewhile(lambda row: row[1] == 1, zip(first, width, strict=True)))
-    if any(cells < 2 for cells in [*width, 0][len(alone) : len(alone) + 2]):
-        return [], chain(first, rows)
-    return [str(cells[-1]) for (_, cells), _ in alone], chain(first[len(alone) :], rows)
 
 
 def _damaged(name: str) -> InputError:

@@ -1,10 +1,11 @@
 """What the readers of all formats share: rows, rows that cannot be used, and how to read."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
-from typing import Any, Final, Literal, NamedTuple
+from itertools import chain, islice, takewhile
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
+from textcls.data.columns import well_known
 from textcls.errors import InputError
 
 Format = Literal["csv", "tsv", "jsonl", "json", "parquet", "arrow", "xlsx", "fasttext", "lines"]
@@ -20,6 +21,10 @@ OBJECTS_CHARACTERS: Final = 1_000_000
 SHOWN: Final = 5
 # Characters of a value that are shown.
 MOST_SHOWN: Final = 40
+# So many rows may stand above the names of the columns.
+_MOST_TITLES: Final = 10
+
+Numbered_T = TypeVar("Numbered_T", bound=tuple[int, object])
 
 
 def unpacks_to_too_much(unpacked: int, packed: int) -> bool:
@@ -125,6 +130,33 @@ class Content:
     rows: Iterator[Row | Bad]
     notes: tuple[str, ...] = ()
     schema: Any = None
+
+
+def without_titles(rows: Iterator[Numbered_T], file: str) -> tuple[Iterator[Numbered_T], tuple[str, ...]]:
+    """Return numbered rows of cells from the names of the columns on, and a note on what stands above these: rows with
+    one cell each, above the first two rows with several.
+    """
+    first = list(islice(rows, 1))
+    # Where texts stand alone in a column of that name, some may hold the delimiter.
+    if not (titles := _alone(first)) or well_known(titles, "text"):
+        return chain(first, rows), ()
+    first += islice(rows, _MOST_TITLES + 1)
+    above = list(takewhile(lambda row: _width(row) <= 1, first))
+    if any(width < 2 for width in [*map(_width, first), 0][len(above) : len(above) + 2]):
+        return chain(first, rows), ()
+    shown = ", ".join(repr(title[:MOST_SHOWN]) for title in _alone(above))
+    note = f"{file}: what stands above the names of the columns is passed over: {shown}."
+    return chain(first[len(above) :], rows), (note,)
+
+
+def _width(row: tuple[int, object]) -> int:
+    """Return how many cells of a row hold something; of one that cannot be read, as many as make no title."""
+    return sum(map(bool, row[1])) if isinstance(row[1], list) else 2
+
+
+def _alone(rows: Iterable[tuple[int, object]]) -> list[str]:
+    """Return what stands alone in a row each."""
+    return [str(next(filter(None, row[1]))) for row in rows if _width(row) == 1 and isinstance(row[1], list)]
 
 
 def with_names(columns: Sequence[str], place: Callable[[int], object]) -> tuple[str, ...]:
