@@ -41,7 +41,7 @@ def test_evaluate_prints_one_json_object_with_the_numbers_of_the_api(
 def test_evaluate_prints_scores_a_table_of_labels_and_the_confusions(model_path: Path, heldout: Path) -> None:
     report = json.loads(succeed("evaluate", model_path, heldout, "--json"))
     output = succeed("evaluate", model_path, heldout)
-    assert f"20 rows   accuracy {report['accuracy']:.2%}   macro-F1 {report['macro_f1']:.2%}" in output
+    assert f"20 rows   accuracy {report['accuracy']:.2%} (18.1% to 56.7%)   macro-F1 {report['macro_f1']:.2%}" in output
     assert f"ECE {report['ece']:.3f}" in output
     for label in report["labels"]:
         shown = [label["label"], *(f"{label[name]:.1%}" for name in ("precision", "recall", "f1")), str(label["rows"])]

@@ -7,21 +7,32 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from textcls.display.report_lines import LEVEL_POINTS, LEVELS, learned_lines, level_points, levels, levels_notes
+from textcls.display.report_lines import (
+    LEVEL_POINTS,
+    LEVELS,
+    interval,
+    learned_lines,
+    level_points,
+    levels,
+    levels_notes,
+)
 from textcls.display.terminal.worst_labels import worst
 from textcls.display.text import named, percent, plural, top_k_sentence
 from textcls.evaluation.evaluation import Evaluation
+from textcls.evaluation.intervals import share
 from textcls.evaluation.label_paths import PathEvaluation
 from textcls.evaluation.metrics import ClassificationReport
 from textcls.evaluation.selective_prediction import CONFIDENCE, OperatingPoint
 from textcls.evaluation.unknown_labels import unknown_labels_sentence
 
 WORST_CONFUSIONS: Final = 10
+# Of fewer rows it is told how much of an accuracy may be chance.
+FEW_ROWS: Final = 100
 
 
-def learned_warning(share: float, model: str = "the model") -> Iterator[Text]:
+def learned_warning(part: float, model: str = "the model") -> Iterator[Text]:
     """Yield that a model has learned from some of the rows, if it has."""
-    for line in learned_lines(share, model):
+    for line in learned_lines(part, model):
         yield Text(line, style="yellow")
 
 
@@ -51,10 +62,11 @@ def evaluation_report(evaluation: Evaluation, width: int) -> Iterator[Table | Te
 
 def score_line(report: ClassificationReport) -> Text:
     """Return the summary of a report in one line."""
-    loss = report.cross_entropy
+    loss, few = report.cross_entropy, report.rows < FEW_ROWS
     return Text.assemble(
         f"{plural(report.rows, 'row')}   accuracy ",
         (percent(report.accuracy, 2), "bold"),
+        f" ({interval(share(round(report.accuracy * report.rows), report.rows))})" if few else "",
         f"   macro-F1 {percent(report.macro_f1, 2)}",
         "" if loss is None else f"   cross-entropy {loss:.3f} (perplexity {report.perplexity:.2f})",
         f"   ECE {report.ece:.3f}",
