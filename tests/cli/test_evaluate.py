@@ -100,10 +100,11 @@ def test_labels_that_the_model_spells_otherwise_are_read_as_its_own(model_path: 
 
 
 def test_whole_numbers_as_labels_are_known_with_and_without_a_point(tmp_path: Path) -> None:
-    texts = [(f"{word} {i}", number) for i in range(30) for word, number in (("good", "1"), ("bad", "0"))]
+    texts = [(f"{word} {i}", number) for i in range(30) for word, number in (("good", "1"), ("bad", "-1"))]
     data = write_rows(tmp_path / "t.csv", [("text", "label"), *texts])
     succeed("train", data, "--epochs", "1", "-o", tmp_path / "m.onnx")
     floats = [("text", "label"), *((text, f"{number}.0") for text, number in texts)]
     result = run("evaluate", tmp_path / "m.onnx", write_rows(tmp_path / "h.csv", floats), "--json")
     assert json.loads(result.stdout)["rows"] == 60
-    assert "'1.0' as '1'" in result.stderr
+    assert "'1.0' as '1', '-1.0' as '-1'" in result.stderr
+    assert json.loads(result.stdout)["macro_f1"] > 0.5

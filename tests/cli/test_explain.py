@@ -293,6 +293,7 @@ def test_the_json_of_explain_holds_what_the_explanation_says_of_itself(
 def test_words_without_quotes_and_the_name_of_a_file_are_told_of(model_path: Path, tmp_path: Path) -> None:
     said = run("explain", model_path, "my", "card").stderr
     assert f'Put the text in quotes: textcls explain {model_path} "my card"' in said
+    assert "No such option: --lable" in run("explain", model_path, "--lable", "x", "my text").stderr
     (tmp_path / "rows.csv").touch()
     assert "Note: this explains the words " in run("explain", model_path, str(tmp_path / "rows.csv")).stderr
 

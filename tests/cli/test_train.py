@@ -323,8 +323,12 @@ def test_evaluating_the_rows_of_several_labels_says_so_as_well(tmp_path: Path) -
         "train", data, "-o", tmp_path / "m.onnx", "--label-separator", ";", "--epochs", "1", "--dim", "4", "--quiet"
     )
     assert "rows that the model has learned from" in succeed("evaluate", tmp_path / "m.onnx", data)
+    stored = ("evaluate", tmp_path / "m.onnx", data, "--target-recall", "0.5", "--store")
+    assert "promises too much" in fail(2, *stored)
     page = ("--output", tmp_path / "report.html")
     succeed("report", tmp_path / "m.onnx", data, *page)
     assert "rows that the model has learned from" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    write_rows(data, [("text", "label"), *rows[:12], *((f"{text}!", label) for text, label in rows)])
+    assert "About 23% of these rows" in succeed(*stored)
     write_rows(data, [("text", "label"), *((f"{text}!", label) for text, label in rows)])
     assert "rows that the model has learned from" not in succeed("evaluate", tmp_path / "m.onnx", data)

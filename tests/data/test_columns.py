@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.data.tables import CSV, JSONL, LINES, Write
+from tests.data.tables import CSV, JSONL, LINES, Write, rows_of
 from textcls import InputError
 from textcls.data import open_tables, read_labelled
 from textcls.data.columns import choose
@@ -112,6 +112,12 @@ def test_a_sheet_without_the_column_points_to_other_sheets_and_to_rows_above_the
         InputError, match=r"on another sheet, add --sheet; if rows stand above the names .* remove them"
     ):
         choose("Export.XLSX", ["Exported by CRM"], ["text"], "text", guess=True)
+
+
+def test_who_waits_for_each_row_reads_no_further_to_find_a_title(write: Write) -> None:
+    path = write("export.csv", "Export,\ntext,label\nmy card,billing\n")
+    assert rows_of(path) == [{"text": "my card", "label": "billing"}]
+    assert rows_of(path, stream=True)[0] == {"Export": "text", "": "label"}
 
 
 def test_a_title_above_the_names_of_the_columns_is_thought_of(write: Write) -> None:

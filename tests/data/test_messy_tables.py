@@ -19,7 +19,7 @@ from backports import zstd
 
 from tests.data.tables import CSV, JSONL, TSV, TWO, Write, copied, feed, notes_of, parquet, refusal, rows_of
 from textcls import InputError
-from textcls.data import BadRows, open_labelled, open_table, read_labelled, writing
+from textcls.data import BadRows, ReadOptions, open_labelled, open_table, read_labelled, writing
 from textcls.data.rows import Row
 
 Rows = list[dict[str, Any]]
@@ -94,7 +94,14 @@ FILES: list[tuple[str, str | bytes, Rows | str]] = [
         "Export;;\n\nof May;;\nid;text;label\n1;a;x\n2;b, c;y\n",
         [{"id": "1"} | TWO[0], {"id": "2"} | TWO[1]],
     ),
-    ("titled.tsv", "sep=\t\nExport\ntext\tlabel\na\tx\nb, c\ty\n", TWO),
+    ("titled.tsv", "sep=\t\nExport\t\ntext\tlabel\na\tx\nb, c\ty\n", TWO),
+    ("of_a_series.csv", ",text\n0,hello\n1,good bye\n", [{"": "0", "text": "hello"}, {"": "1", "text": "good bye"}]),
+    (
+        "of_a_series.xlsx",
+        xlsx([None, "b"], [0, "x"], [1, "y"]),
+        [{"column A": "0", "b": "x"}, {"column A": "1", "b": "y"}],
+    ),
+    ("commas_in_fragen.csv", "Fragen\na, b\nc, d\n", "line 2: 2 fields where the header has 1"),
     ("commas_in_texts.csv", "text\na, b\nc, d\n", "line 2: 2 fields where the header has 1"),
     ("said_alone.csv", "sep=,\n", "is empty; it needs a header"),
     ("said_alone_without_an_end.csv", "sep=,\r\n\r\n", "is empty; it needs a header"),
@@ -339,6 +346,11 @@ def test_empty_rows_between_others_are_counted(write: Write, name: str) -> None:
     bad = BadRows()
     with open_table(write(name, rows[name]), bad=bad) as table:
         assert len(list(table.rows)) == 2
+    if name == "a.xlsx":
+        without = BadRows()
+        with open_table(write(name, rows[name]), ReadOptions(header=False), without) as table:
+            assert len(list(table.rows)) == 3
+        assert without.blank == bad.blank
     assert bad.odd_rows() == ["3 empty rows are passed over."]
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.command_line import fail, run, succeed
+from tests.command_line import fail, run, succeed, write_rows
 from textcls import Classifier, ConfigError, InputError
 from textcls.data import Labelled, LabelledSets
 from textcls.data.renaming import Renaming, read_map, spelt_alike
@@ -96,6 +96,31 @@ def test_a_training_reads_rows_and_validation_rows_under_the_new_names(tmp_path:
     assert "'refund' as 'billing'" in told.stderr
     assert json.loads(told.stdout)["rows"] == 3
     assert {one["label"] for one in json.loads(told.stdout)["labels"]} == {"billing", "shipping"}
+    valid.write_text("text,label\nmy card,REFUND\nparcel,Shipping\n", encoding="utf-8")
+    assert "'REFUND' as 'billing'" in run("drift", model, valid).stderr
+
+
+def test_a_new_name_that_no_row_has_in_the_end_is_not_remembered(tmp_path: Path) -> None:
+    rows = [
+        (f"{text} {i}", label) for i in range(9) for text, label in (("card", "refund"), ("box", "box"), ("x", "x"))
+    ]
+    data = write_rows(tmp_path / "rows.csv", [("text", "label"), *rows])
+    names = write_rows(tmp_path / "map.csv", [("label", "new_label"), ("refund", "billing"), ("x", "other")])
+    tree = write_rows(tmp_path / "tree.csv", [("child", "parent"), ("billing", "money"), ("box", "goods")])
+    how = ("--label-map", names, "--label-tree", tree, "--on-error", "skip", "--epochs", "1", "--vectors", "none")
+    succeed("train", data, *how, "-o", tmp_path / "m.onnx")
+    assert Classifier.load(tmp_path / "m.onnx").info.training["labels_renamed"] == {"refund": "money > billing"}
+    assert "'refund' as 'money > billing'" in run("evaluate", tmp_path / "m.onnx", data).stderr
+
+
+def test_a_model_of_several_labels_remembers_too(tmp_path: Path) -> None:
+    rows = [(f"{text} {i}", label) for i in range(9) for text, label in (("card", "refund;a"), ("box", "box"))]
+    data = write_rows(tmp_path / "rows.csv", [("text", "label"), *rows])
+    names = write_rows(tmp_path / "map.csv", [("label", "new_label"), ("refund", "billing")])
+    how = ("--label-map", names, "--label-separator", ";", "--epochs", "1", "--vectors", "none")
+    succeed("train", data, *how, "-o", tmp_path / "m.onnx")
+    for command in ("evaluate", "drift"):
+        assert "'refund' as 'billing'" in run(command, tmp_path / "m.onnx", data).stderr
 
 
 def test_a_map_has_labels_as_files_of_rows_have_them(tmp_path: Path) -> None:

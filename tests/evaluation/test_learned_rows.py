@@ -1,5 +1,6 @@
 """Rows that a model has learned from are known again, whatever their order, their number, and what stands beside."""
 
+import math
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +20,7 @@ def share(training: Sequence[str], rows: Sequence[str]) -> float:
 
 
 def counted(training: dict[str, Any], rows: Sequence[str]) -> float:
-    info: Any = SimpleNamespace(training=training)
+    info: Any = SimpleNamespace(training=training, text_of=str)
     found = LearnedRows(info)
     assert [text for text, _ in found.over((text, "") for text in rows)] == [*rows]
     return found.share
@@ -44,8 +45,23 @@ def test_about_so_many_are_told_as_there_are() -> None:
 
 
 def test_new_rows_whose_texts_recur_as_in_the_training_are_new() -> None:
-    templates = texts(0, 50) * 10
-    assert share([*templates, *texts(100, 600)], [*templates, *texts(1000, 1500)]) == 0
+    templates = texts(0, 200) * 10
+    assert share([*templates, *texts(300, 600)], [*templates, *texts(1000, 1300)]) == 0
+    # One text in half of the rows is one text.
+    assert share(["thanks", *texts(0, 300)], ["thanks"] * 500 + texts(1000, 1500)) == 0
+
+
+def test_the_very_rows_of_a_training_are_known_though_all_their_texts_recur() -> None:
+    doubled = texts(0, 300) * 2
+    training = {"learned_texts": LearnedTexts.of(doubled).to_json(), "rows": len(doubled)}
+    assert counted(training, doubled[::-1]) == 1
+    assert counted(training, doubled[:300]) == 0
+
+
+def test_one_text_that_is_known_is_chance_and_spaces_around_it_do_not_count() -> None:
+    assert share(texts(0, 10), ["text number 3"]) == 0
+    assert share(texts(0, 10), [" text number 3\n", "text number 4 "]) == 1
+    assert share(["\ud800", "b", "c"], ["\ud800", "c"]) == 1
 
 
 @given(st.lists(st.text(max_size=3), max_size=60), st.integers(1, 5))
@@ -59,9 +75,17 @@ def test_the_order_and_later_copies_of_rows_change_nothing_but_how_often_texts_r
     assert again.recurring == (found.recurring if times == 1 else min(1.0, len(rows)))
 
 
+def test_no_more_is_held_than_is_kept() -> None:
+    found = LearnedTexts.of(f"{i}" for i in range(20 * KEPT))
+    assert len(found.hashes) == KEPT
+    assert LearnedTexts.of(f"{i}" for i in range(20 * KEPT - 1, -1, -1)) == found
+
+
 def test_a_file_without_hashes_says_nothing_and_a_damaged_one_is_refused() -> None:
     assert counted({}, texts(0, 10)) == 0
     damaged: Any
-    for damaged in ({}, {"hashes": "?", "recurring": 0}, {"hashes": "AAA=", "recurring": 0}, [], {"hashes": "AAAA"}):
+    many = LearnedTexts(tuple(range(KEPT + 1)), 0.0).to_json()
+    numbers = [{"hashes": "", "recurring": recurring} for recurring in (math.nan, -1, 10**400, "a", None)]
+    for damaged in ({}, {"hashes": "?", "recurring": 0}, {"hashes": "AAA=", "recurring": 0}, [], many, *numbers):
         with pytest.raises(ArtifactError, match="What the model says of its training texts is damaged"):
             counted({"learned_texts": damaged}, [])

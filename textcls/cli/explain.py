@@ -191,6 +191,8 @@ def _text(words: Sequence[str], model: Path) -> str:
     Raises:
         click.UsageError: there are several words, which a shell makes of a text without quotes.
     """
+    if odd := next((word for word in words if len(words) > 1 and word.startswith("--")), None):
+        raise click.UsageError(f"No such option: {odd}")
     if len(words) > 1:
         raise click.UsageError(f'Put the text in quotes: textcls explain {model} "{" ".join(words)}"')
     (text,) = words

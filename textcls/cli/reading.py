@@ -219,18 +219,21 @@ class Reading:
                 with self._counted(self._at_least_one(labelled.rows, [path])) as rows_of_one:
                     yield ((row.text, row.label) for row in rows_of_one)
             return
+        names = LabelNames.of_model(training)
         with self._texts_of_table(path, text_columns, training) as (table, columns, texts):
             if training.several:
                 how = (training.label_column, written_labels(training), lambda note: self.say([note]))
                 sets = label_sets_if_known(table, texts, columns, *how)
-                known = ((text, None if labels is None else present(labels)) for text, labels in sets)
+                known = (
+                    (text, None if labels is None else {names.name(one, self.bad) for one in present(labels)})
+                    for text, labels in sets
+                )
                 with self._counted(self._at_least_one(known, [path])) as found_sets:
                     yield found_sets
             else:
                 levels = label_columns(training.label_column, table.columns)
                 # Of a path without its end nobody knows the label.
                 whole = len(levels) == 1 or {*levels} <= {*table.columns}
-                names = LabelNames.of_model(training)
 
                 def label(row: Row) -> str | None:
                     found = label_of(row, training.label_column) if whole else None

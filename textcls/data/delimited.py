@@ -28,8 +28,9 @@ from textcls.errors import ConfigError, InputError
 
 DELIMITERS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _SAID: Final = re.compile('sep=([^"\r\n])\r?\n', re.IGNORECASE)
-# A quote that opens a field behind a space, as people write lists: "a text", "a label".
-_SPACED_QUOTE: Final = '{} +"(?!")'
+# A quote behind a space, and one that opens a field, as people write lists: "a text", "a label".
+_SPACED_QUOTE: Final = '{0} +"(?!")'
+_SPACED_FIELD: Final = '{0} +"(?:[^"]|"")*"(?={0}|\r?\n|$)'
 # How many records must agree on the number of fields.
 LOOKED_AT: Final = 20
 # A record and the line on which it ends.
@@ -56,14 +57,20 @@ def read(source: Source, options: ReadOptions, default: str = ",") -> Content:
             notes += (f"{source.name} is read with {DELIMITERS.get(delimiter, repr(delimiter))} as delimiters.",)
     lines = decoding.Lines(decoding.open_text(source, encoding, ""), universal=True)
     dialect = _dialect(_checked(delimiter), options.quotes)
-    if options.quotes and delimiter != " ":
-        dialect["skipinitialspace"] = bool(re.search(_SPACED_QUOTE.format(re.escape(delimiter)), beginning))
+    if options.quotes and not delimiter.isspace():
+        quotes, fields = (
+            len(re.findall(pattern.format(re.escape(delimiter)), beginning))
+            for pattern in (_SPACED_QUOTE, _SPACED_FIELD)
+        )
+        dialect["skipinitialspace"] = 0 < quotes == fields
     reader = _Reader(source.name, encoding, lines, dialect)
     records: Iterator[_Record] = dropwhile(
         lambda record: record[1] == [], islice(_records(reader), said is not None, None)
     )
-    # Who waits for each row has no more than one of them yet.
-    if options.header and not options.stream:
+    head = list(islice(records, 1))
+    records = chain(head, records)
+    # A line that is one field is a name, or a text; and who waits for each row has no more than one of them yet.
+    if options.header and not options.stream and any(len(fields) > 1 for _, fields in head):
         records, passed_over = without_titles(records, source.name)
         notes += passed_over
     line, header = next(records, (0, []))

@@ -15,7 +15,7 @@ from typing import Any, Final, Generic, NamedTuple, Self, TypedDict, TypeVar, Un
 from textcls.data.columns import ANSWER, ANSWERED_BY, DEFAULT_LABEL_COLUMN, DEFAULT_TEXT_COLUMNS
 from textcls.data.memory import MemoryTable, Readable
 from textcls.data.places import Places
-from textcls.data.rows import Bad, BadRows, ReadOptions, Row
+from textcls.data.rows import Bad, BadRows, ReadOptions, Row, Unreadable
 from textcls.data.source import name_of
 from textcls.data.storage import RemoteFile
 from textcls.data.tables import Table, TextRow, open_tables, texts_of
@@ -44,7 +44,7 @@ T_co = TypeVar("T_co", bound=Target, covariant=True)
 # How many rows are looked at to see whether they hold one label or several, and how many characters of texts.
 LOOKED_AT: Final = 1000
 LOOKED_AT_CHARACTERS: Final = 4_000_000
-_WHOLE: Final = re.compile(r"([0-9]+)\.0")
+_WHOLE: Final = re.compile(r"(-?[0-9]+)\.0")
 
 
 class LabelledRow(NamedTuple, Generic[T_co]):
@@ -169,7 +169,7 @@ class LabelNames(NamedTuple):
         paths: where these are paths of a tree: that of each name by which a row may give a node.
         known: the labels themselves.
         spelt: of each spelling that one label alone has, that label.
-        renamed: the label of each name that the rows of the training had for it.
+        renamed: the label of each spelling of a name that the rows of the training had for it.
     """
 
     paths: Mapping[str, str]
@@ -206,7 +206,7 @@ class LabelNames(NamedTuple):
             return label
         if label in self.paths:
             return self.paths[label]
-        if (found := self.renamed.get(label) or self.spelt.get(_shared(label))) is None:
+        if (found := self.renamed.get(_shared(label)) or self.spelt.get(_shared(label))) is None:
             return label
         bad.respelt[label] = found
         return found
@@ -218,10 +218,10 @@ def _renamed(training: ModelInfo) -> dict[str, str]:
     Raises:
         ArtifactError: the model says it in a way that is none.
     """
-    found = training.training.get(LABELS_RENAMED, {})
-    if not isinstance(found, dict) or not all(new in training.labels for new in found.values()):
+    found, labels = training.training.get(LABELS_RENAMED, {}), {*training.labels}
+    if not isinstance(found, dict) or not all(isinstance(new, str) and new in labels for new in found.values()):
         raise ArtifactError("What the model says of renamed labels is damaged; train it again.")
-    return found
+    return {_shared(old): new for old, new in found.items()}
 
 
 def _shared(label: str) -> str:
@@ -400,6 +400,8 @@ def _rows(
             table.bad.add(label)
         elif weight_column is None:
             yield LabelledRow(text, label, row)
+        elif isinstance(weight := row.fields.get(weight_column), Unreadable):
+            table.bad.add(Bad(row.where, weight.problem(weight_column)))
         elif isinstance(weight := label_sets.weight(row.fields.get(weight_column)), str):
             table.bad.add(Bad(row.where, f"the weight in column {weight_column!r} {weight}"))
         else:

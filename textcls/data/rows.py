@@ -137,8 +137,8 @@ def without_titles(rows: Iterator[Numbered_T], file: str) -> tuple[Iterator[Numb
     one cell each, above the first two rows with several.
     """
     first = list(islice(rows, 1))
-    # Where texts stand alone in a column of that name, some may hold the delimiter.
-    if not (titles := _alone(first)) or well_known(titles, "text"):
+    # A first name that is empty is that of an index; and texts alone, in a column of that name, may hold the delimiter.
+    if not (titles := _alone(first)) or not _begins(first[0]) or well_known(titles, "text"):
         return chain(first, rows), ()
     first += islice(rows, _MOST_TITLES + 1)
     above = list(takewhile(lambda row: _width(row) <= 1, first))
@@ -152,6 +152,11 @@ def without_titles(rows: Iterator[Numbered_T], file: str) -> tuple[Iterator[Numb
 def _width(row: tuple[int, object]) -> int:
     """Return how many cells of a row hold something; of one that cannot be read, as many as make no title."""
     return sum(map(bool, row[1])) if isinstance(row[1], list) else 2
+
+
+def _begins(row: tuple[int, object]) -> bool:
+    """Say whether the first cell of a row holds something."""
+    return isinstance(row[1], list) and bool(row[1][0])
 
 
 def _alone(rows: Iterable[tuple[int, object]]) -> list[str]:

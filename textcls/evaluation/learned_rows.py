@@ -11,37 +11,44 @@ from textcls.model.learned_texts import LearnedTexts, hash_of
 # of these so many were recognised at least.
 _TOLD: Final = 0.1
 _LEAST: Final = 2
+# Hashes that are held at most.
+_MOST_LOOKED_AT: Final = 100_000
 
 T = TypeVar("T")
 
 
 class LearnedRows:
-    """Counts, as rows go by, how many of them a model has learned from."""
+    """Counts, as rows go by, how many of their distinct texts a model has learned from."""
 
     def __init__(self, info: ModelInfo) -> None:
         found = LearnedTexts.of_model(info) or LearnedTexts((), 0.0)
-        self._hashes, self._recurring = frozenset(found.hashes), found.recurring
-        self._most = found.most
-        self._looked_at = self._seen = 0
+        self._info, self._learned = info, found
+        self._hashes = frozenset(found.hashes)
+        self._looked_at: set[int] = set()
+        self._rows = 0
 
     def over(self, rows: Iterable[tuple[str, T]]) -> Iterator[tuple[str, T]]:
-        """Yield rows, each a text as the model reads it and what it should get."""
+        """Yield rows, each a row as the model reads it and what it should get."""
         for row in rows:
             self.add(row[0])
             yield row
 
-    def add(self, text: str) -> None:
-        """Take a text in, as the model reads it."""
-        if (number := hash_of(text)) <= self._most:
-            self._looked_at += 1
-            self._seen += number in self._hashes
+    def add(self, row: str) -> None:
+        """Take a row in, as the model reads it."""
+        self._rows += 1
+        number = hash_of(self._info.text_of(row))
+        if number <= self._learned.most and len(self._looked_at) < _MOST_LOOKED_AT:
+            self._looked_at.add(number)
 
     @property
     def share(self) -> float:
-        """About which share of the rows was learned from; 0 where that is no more than is to be expected of new rows of
-        the same kind, whose texts may recur.
+        """About which share of the texts was learned from; 0 where that is no more than is to be expected of new rows
+        of the same kind, whose texts may recur. All, where rows are as many as in the training, and each is known.
         """
-        if self._seen < _LEAST:
+        seen = len(self._looked_at & self._hashes)
+        if seen == len(self._looked_at) > 0 and self._rows == self._info.training.get("rows"):
+            return 1.0
+        if seen < _LEAST:
             return 0.0
-        found = intervals.share(self._seen, self._looked_at)
-        return found.value if found.low > self._recurring + _TOLD else 0.0
+        found = intervals.share(seen, len(self._looked_at))
+        return found.value if found.low > self._learned.recurring + _TOLD else 0.0

@@ -133,6 +133,6 @@ def _open_session(data: bytes, path: Path) -> onnxruntime.InferenceSession:
 
 def _unreadable(path: Path, data: bytes) -> ArtifactError:
     beginning = data[:1000]
-    if beginning.startswith(b"PK") or (beginning and min(beginning) >= ord("\t")):
+    if beginning.startswith((b"PK", b"\xff\xfe", b"\xfe\xff")) or (beginning and min(beginning) >= ord("\t")):
         return ArtifactError(f"{path} is not a model but a table or a text: name the model first, and then the rows.")
     return ArtifactError(f"{path} is not a model that ONNX Runtime can read: it is damaged or not an ONNX file.")

@@ -28,7 +28,7 @@ class LearnedTexts(NamedTuple):
 
     Attributes:
         hashes: the smallest hashes of the distinct texts, rising.
-        recurring: of the training rows the share whose text other rows have as well.
+        recurring: of the distinct texts the share that several rows have.
     """
 
     hashes: tuple[int, ...]
@@ -36,7 +36,7 @@ class LearnedTexts(NamedTuple):
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> Self:
-        """Return what is kept of the texts of training rows, as the model reads them."""
+        """Return what is kept of the texts of training rows."""
         counts, most = Counter[int](), _LARGEST
         for text in texts:
             if (number := hash_of(text)) <= most:
@@ -45,8 +45,7 @@ class LearnedTexts(NamedTuple):
                     most = sorted(counts)[KEPT - 1]
                     counts = Counter({number: count for number, count in counts.items() if number <= most})
         hashes = sorted(counts)[:KEPT]
-        recurring = sum(counts[number] for number in hashes if counts[number] > 1)
-        return cls(tuple(hashes), recurring / max(1, sum(counts[number] for number in hashes)))
+        return cls(tuple(hashes), sum(counts[number] > 1 for number in hashes) / max(1, len(hashes)))
 
     @classmethod
     def of_model(cls, info: ModelInfo) -> Self | None:
@@ -60,8 +59,11 @@ class LearnedTexts(NamedTuple):
             return None
         try:
             hashes = np.frombuffer(b64decode(found["hashes"], _SIGNS, validate=True), "<u4")
-            return cls(tuple(hashes.tolist()), float(found["recurring"]))
-        except (KeyError, TypeError, ValueError) as error:
+            recurring = float(found["recurring"])
+            if len(hashes) > KEPT or not 0 <= recurring <= 1:
+                raise ValueError("more hashes than are kept, or no share")
+            return cls(tuple(hashes.tolist()), recurring)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ArtifactError("What the model says of its training texts is damaged; train it again.") from error
 
     def to_json(self) -> dict[str, Any]:

@@ -39,9 +39,9 @@ def joint_labels(cells: Collection[str]) -> Joint | None:
     lists = [found for cell in cells if (found := _json_list(cell)) is not None]
     if len(cells) >= LEAST_JOINT and len(lists) >= LEAST_LISTS * len(cells):
         return Joint(JSON, len({name for names in lists for name in names}))
+    alone = {*cells}
     for sign in _NEVER_IN_NAMES:
-        alone = [parts for cell in cells if len({*(parts := _parts(cell, sign))}) > 1 and {*parts} <= {*cells}]
-        if alone:
+        if any(len(parts := {*_parts(cell, sign)}) > 1 and parts <= alone for cell in cells):
             return Joint(sign, len({*_flat(_parts(cell, sign) for cell in cells)}))
     holding = {sign: sum(sign in cell for cell in cells) for sign in SEPARATORS}
     for sign in sorted(SEPARATORS, key=lambda sign: -holding[sign]):

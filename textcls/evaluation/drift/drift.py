@@ -168,7 +168,7 @@ def measure_drift(
     require_classifier(classifier)
     held_out = HeldOutSummary.of_model(classifier.info)
     seen, learned = _Seen(classifier.info), LearnedRows(classifier.info)
-    for chunk in chunked(_Row(*row) for row in learned.over(pairs_with_labels_if_known(rows))):
+    for chunk in chunked(_Row(*row) for row in learned.over(classifier.read_rows(pairs_with_labels_if_known(rows)))):
         explanations = classifier.explain([row.text for row in chunk])
         for row, explanation in zip(chunk, explanations, strict=True):
             seen.add(explanation, row.label)

@@ -39,6 +39,7 @@ def model_info(
     bias = empty_text_logits(model) if linear else (0.0,) * len(names)
     if terms is not None:
         bias = tuple(float(np.float32(one) + more) for one, more in zip(bias, terms.bias_C, strict=True))
+    renamed = {old: new for old, new in given.renamed.items() if new in {*names}}
     newest = terms is not None or config.features.trigrams
     seeds = [one.config.seeds for one in model.classifiers]
     return ModelInfo(
@@ -67,8 +68,8 @@ def model_info(
             "held_out_rows": len(selected.validation),
             **_held_out(selected, held_out.report),
             **({LABELS_WRITTEN: given.written.to_json()} if given.label_sets is not None else {}),
-            **({LABELS_RENAMED: dict(given.renamed)} if given.renamed else {}),
-            LEARNED_TEXTS: LearnedTexts.of(given.rows()).to_json(),
+            **({LABELS_RENAMED: renamed} if renamed else {}),
+            LEARNED_TEXTS: LearnedTexts.of(given.texts).to_json(),
             "versions": versions(config.impl),
             **({TRAINER: config.impl} if config.impl == "one-vs-rest" else {}),
             **({"interrupted": True} if selected.interrupted else {}),
