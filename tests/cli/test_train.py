@@ -316,6 +316,26 @@ def test_judging_a_model_by_rows_of_its_training_says_that_these_are_no_others(
         assert ("learned" in json.loads(succeed("evaluate", path, data, "--json"))) == (given is not others)
 
 
+def test_texts_that_are_cut_are_told_by_all_who_read_them(tmp_path: Path) -> None:
+    rows = [(f"{'some words ' * 5}{name} {i}", name) for i in range(9) for name in ("parcel", "invoice")]
+    data = write_rows(tmp_path / "rows.csv", [("text", "label"), *rows, ("a short one", "parcel")])
+    model = tmp_path / "m.onnx"
+    done = run("train", data, "-o", model, "--max-tokens", "10", "--epochs", "1", "--vectors", "none")
+    assert "Of 18 texts, 10 tokens are read and no more: split them, or raise max_tokens." in done.stdout + done.stderr
+    said = "18 texts are longer than the 10 tokens that the model reads; the rest is not read."
+    for command in (
+        ("evaluate",),
+        ("drift",),
+        ("predict", "-o", tmp_path / "o.csv"),
+        ("report", "-o", tmp_path / "r.md"),
+    ):
+        assert said in run(command[0], model, data, *command[1:]).stderr
+    exact = write_rows(tmp_path / "exact.csv", [("text", "label"), ("some words " * 5, "parcel")])
+    assert "longer" not in run("evaluate", model, exact).stderr
+    change = succeed("explain", model, rows[0][0], "--counterfactual")
+    assert "It holds of the part that is read: the rest of the text does not move up." in change
+
+
 def test_evaluating_the_rows_of_several_labels_says_so_as_well(tmp_path: Path) -> None:
     rows = [(f"{name} number {i}", f"{name};all") for i in range(20) for name in ("parcel", "invoice")]
     data = write_rows(tmp_path / "rows.csv", [("text", "label"), *rows])

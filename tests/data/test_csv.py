@@ -60,8 +60,8 @@ def test_blank_lines_are_no_rows(write: Write) -> None:
     assert labelled(write("data.csv", "text,label\na,x\n\nb,y\n\n")) == (["a", "b"], ["x", "y"])
 
 
-def test_rows_know_the_line_on_which_they_end(write: Write) -> None:
-    assert [row.line for row in rows_of(write("data.csv", 'text,label\na,x\n"two\nlines",y\nb,z\n'))] == [2, 4, 5]
+def test_rows_know_the_line_on_which_they_begin(write: Write) -> None:
+    assert [row.line for row in rows_of(write("data.csv", 'text,label\na,x\n"two\nlines",y\nb,z\n'))] == [2, 3, 5]
 
 
 def test_columns_may_stand_in_any_order_and_with_spaces_around_their_names(write: Write) -> None:

@@ -221,7 +221,7 @@ def test_nothing_that_is_written_to_a_sheet_becomes_a_formula(write: Write, tmp_
 def test_a_text_that_is_longer_than_a_cell_is_told_and_no_file_is_left(write: Write, tmp_path: Path) -> None:
     from textcls import InputError
 
-    with pytest.raises(InputError, match="line 2: an Excel cell holds at most 32,767 characters"):
+    with pytest.raises(InputError, match="line 2: what goes into column 'text' has 32,768 characters"):
         copied(write("a.csv", "text\n" + "a" * 32_768 + "\n"), tmp_path / "b.xlsx")
     assert not (tmp_path / "b.xlsx").exists()
 

@@ -144,6 +144,9 @@ def test_the_command_prints_the_change_and_writes_it(model_path: Path, tmp_path:
     assert "Tried: each of 5 tokens by itself" in succeed(*given)
     printed = json.loads(succeed(*given, "--json"))["counterfactual"]
     assert printed["tokens"] == 5
+    # Without colours, too, one sees what is left out.
+    left_out = [change["text"] for change in printed["found"]["changes"]]
+    assert all(f"[-{text}-]" in succeed(*given) for text in left_out)
     succeed(*given, "--html", page)
     assert "What would change it" in page.read_text(encoding="utf-8")
     words = tmp_path / "words.txt"

@@ -192,7 +192,7 @@ class Reading:
             chosen = table.choose(text_columns or usual.text_columns, "text", guess=not text_columns)
             table.note_lacking(usual.beside, [*chosen, *label_columns(usual.label_column, table.columns)])
             self.say(table.notes)
-            yield table, chosen, texts_of(table, chosen, usual.beside)
+            yield table, chosen, texts_of(table, chosen, usual.beside, usual.max_tokens)
 
     @contextmanager
     def texts_and_labels(

@@ -33,7 +33,7 @@ _SPACED_QUOTE: Final = '{0} +"(?!")'
 _SPACED_FIELD: Final = '{0} +"(?:[^"]|"")*"(?={0}|\r?\n|$)'
 # How many records must agree on the number of fields.
 LOOKED_AT: Final = 20
-# A record and the line on which it ends.
+# A record and the line on which it begins.
 _Record = tuple[int, list[str] | Bad]
 
 # The csv module refuses fields over 128 KiB unless told otherwise; a text may well be a megabyte. Rows have a bound.
@@ -163,8 +163,10 @@ def _is_blank(fields: list[str]) -> bool:
 
 
 def _records(reader: _Reader) -> Iterator[_Record]:
+    line = reader.line + 1
     while (fields := reader.next()) is not None:
-        yield reader.line, fields
+        yield line, fields
+        line = reader.line + 1
 
 
 def _rows(

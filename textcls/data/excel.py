@@ -259,14 +259,16 @@ class Writer:
         self.rows += 1
         if self.rows > MOST_ROWS:
             raise InputError(f"{where}: an Excel sheet ends at row {MOST_ROWS:,}; write CSV.")
-        self.sheet.append([self._cell(where, value) for value in values])
+        names = (*self.columns, *self.added)
+        self.sheet.append([self._cell(where, *cell) for cell in zip(names, values, strict=True)])
 
-    def _cell(self, where: str, value: object) -> Any:
+    def _cell(self, where: str, column: str, value: object) -> Any:
         if not isinstance(value, str):
             return value
         if len(value) > LONGEST_CELL:
             raise InputError(
-                f"{where}: an Excel cell holds at most {LONGEST_CELL:,} characters, and this one has more; write CSV."
+                f"{where}: what goes into column {column!r} has {len(value):,} characters, and an Excel cell holds at "
+                f"most {LONGEST_CELL:,}; write CSV."
             )
         # Signs that XML cannot hold, as Excel itself writes them, and what looks like that.
         cell = self.cell(self.sheet, self.written.sub(lambda sign: f"_x{ord(sign[0]):04X}_", value))

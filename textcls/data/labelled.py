@@ -139,13 +139,14 @@ class Usual(NamedTuple):
     """The columns that are looked for first: of the text, of the label, and those beside the text that a model reads.
 
     Of the last a file may lack any; they go to the text of a row (`textcls.model.columns.pack`). `names` says by what
-    other names rows may call the labels of a model.
+    other names rows may call the labels of a model, and `max_tokens` how much of a text it reads.
     """
 
     text_columns: Sequence[str] = DEFAULT_TEXT_COLUMNS
     label_column: str = DEFAULT_LABEL_COLUMN
     beside: Sequence[Column] = ()
     names: "LabelNames | None" = None
+    max_tokens: int | None = None
 
     @classmethod
     def of(cls, training: ModelInfo | None, *, spelt: bool = True) -> "Usual":
@@ -159,7 +160,7 @@ class Usual(NamedTuple):
             return cls()
         names = LabelNames.of_model(training)
         names = names if spelt else LabelNames(names.paths)
-        return cls(training.text_columns, training.label_column, training.columns, names)
+        return cls(training.text_columns, training.label_column, training.columns, names, training.max_tokens)
 
 
 class LabelNames(NamedTuple):
@@ -306,7 +307,7 @@ def open_targets(
         labels = label_columns(label_column or usual.label_column, table.columns)
         table.note_lacking(usual.beside, [*texts, *labels])
         _require(table, [*more, *([targets.weight_column] if targets.weight_column is not None else [])])
-        items = texts_of(table, texts, usual.beside)
+        items = texts_of(table, texts, usual.beside, usual.max_tokens)
         if label_column is None:
             targets = as_usual(targets, usual_targets, table.parts[0])
         if targets.label_columns:

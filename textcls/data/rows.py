@@ -33,7 +33,7 @@ def unpacks_to_too_much(unpacked: int, packed: int) -> bool:
 
 
 class Row(NamedTuple):
-    """A row: its fields by column, and the line of the file on which it ends (of Parquet its number).
+    """A row: its fields by column, and the line of the file on which it begins (of Parquet its number).
 
     `blank` says how many rows without anything stand before it, which no reader gives.
     """
@@ -209,6 +209,7 @@ class BadRows:
         empty: how many rows have a text without a sign; these can be used, too.
         blank: how many rows between others hold nothing, and are passed over.
         respelt: labels that were read as another one, which a model knows.
+        cut: how many texts have more tokens than a model reads, by how many these are.
     """
 
     skip: bool = False
@@ -219,11 +220,16 @@ class BadRows:
     empty: int = 0
     blank: int = 0
     respelt: dict[str, str] = field(default_factory=dict)
+    cut: dict[int, int] = field(default_factory=dict)
 
     def add_strange(self, column: str, value: object) -> None:
         """Take note of a value that is no number or date where there should be one."""
         count, first = self.strange.get(column, (0, str(value)[:MOST_SHOWN]))
         self.strange[column] = (count + 1, first)
+
+    def add_cut(self, tokens: int) -> None:
+        """Take note of a text of which only so many tokens are read."""
+        self.cut[tokens] = self.cut.get(tokens, 0) + 1
 
     def add(self, bad: Bad) -> None:
         """Take note of `bad`.
@@ -246,12 +252,15 @@ class BadRows:
         return f"Skipped {self.count:,} row{'s' * (self.count > 1)} that cannot be used: {self.reasons()}."
 
     def odd_rows(self) -> list[str]:
-        """Return a sentence on texts and rows that are empty, on labels that are spelt otherwise, and on each column
+        """Return a sentence on texts that are empty or too long, on labels that are spelt otherwise, and on each column
         whose values are not all understood.
         """
         empty = [f"{self.empty:,} {'text is' if self.empty == 1 else 'texts are'} empty."] if self.empty else []
         if self.blank:
             empty.append(f"{self.blank:,} empty row{' is' if self.blank == 1 else 's are'} passed over.")
+        for tokens, count in self.cut.items():
+            texts = "1 text is" if count == 1 else f"{count:,} texts are"
+            empty.append(f"{texts} longer than the {tokens:,} tokens that the model reads; the rest is not read.")
         if self.respelt:
             pairs = [f"{old!r} as {new!r}" for old, new in self.respelt.items()]
             more = f" and {len(pairs) - SHOWN:,} more" if len(pairs) > SHOWN else ""

@@ -15,7 +15,7 @@ from textcls.data.rows import Bad, BadRows, Content, Format, ReadOptions, Row, U
 from textcls.data.source import STANDARD, open_source, reading
 from textcls.data.storage import RemoteFile
 from textcls.errors import InputError
-from textcls.model import text_columns
+from textcls.model import text_columns, tokenizer
 from textcls.model.columns import Column, not_understood, unpack
 
 # Of more files than this one is open at a time, after a first look at each.
@@ -214,10 +214,13 @@ class TextRow(NamedTuple):
     row: Row
 
 
-def texts_of(table: Table, columns: Sequence[str], beside: Sequence[Column] = ()) -> Iterator[TextRow]:
+def texts_of(
+    table: Table, columns: Sequence[str], beside: Sequence[Column] = (), max_tokens: int | None = None
+) -> Iterator[TextRow]:
     """Yield the rows of `table` with the text of their `columns`; a row that has none goes to the bad ones.
 
-    Where a model reads columns `beside` the text, the text has their cells before it (`textcls.model.columns.pack`).
+    Where a model reads columns `beside` the text, the text has their cells before it (`textcls.model.columns.pack`);
+    texts of more tokens than it reads are counted.
     """
     for row in table.rows:
         text = join_columns(row, columns, beside)
@@ -227,6 +230,8 @@ def texts_of(table: Table, columns: Sequence[str], beside: Sequence[Column] = ()
         if beside:
             for name in not_understood(row.fields, beside, unpack(text, beside)[0]):
                 table.bad.add_strange(name, row.fields[name])
+        if max_tokens is not None and tokenizer.is_longer(unpack(text, beside)[1] if beside else text, max_tokens):
+            table.bad.add_cut(max_tokens)
         if not any(not isinstance(of := row.fields.get(name), str) or of.strip() for name in columns):
             table.bad.empty += 1
         yield TextRow(text, row)

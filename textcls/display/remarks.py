@@ -268,6 +268,8 @@ def search_line(search: Search) -> str:
         f"Tried: each of {plural(search.tokens, 'token')} by itself, then the strongest two at a time, then more of "
         f"them{sentences}, {plural(search.asked, 'text')} in all{end}. "
         "It is what changes this model's answer, not what is true."
+        + " It holds of the part that is read: the rest of the text does not move up."
+        * search.cut
     )
 
 

@@ -114,6 +114,7 @@ class Search:
         sentences: how many there were to leave out; 0 where that was not tried.
         against: the label that was wanted instead; None for any.
         columns: which other category beside the text would change the answer, the text as it is.
+        cut: whether the text goes on behind what was read, which does not move up in place of what is left out.
     """
 
     text: str
@@ -124,6 +125,7 @@ class Search:
     sentences: int = 0
     against: str | None = None
     columns: tuple[ColumnChange, ...] = ()
+    cut: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """The search as plain data."""
@@ -169,7 +171,7 @@ def counterfactual(
     explanation = prediction.explanation
     assert explanation is not None
     searching = _Searching(classifier, explanation, before, against, groups, deadline)
-    by_token = searching.run()
+    by_token = replace(searching.run(), cut=prediction.truncated)
     if explanation.cells:
         changes = column_changes(classifier, explanation, before, against, searching.margin)
         by_token = replace(by_token, columns=changes)

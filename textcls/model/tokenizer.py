@@ -95,6 +95,11 @@ def shortened(text: str) -> str:
     return _token_pattern(text).sub(lambda token: token[0][:LONGEST], text)
 
 
+def is_longer(text: str, tokens: int) -> bool:
+    """Say whether a text has more tokens than that."""
+    return len(text) > tokens and next(islice(token_spans(text), tokens, None), None) is not None
+
+
 def lower(text: str) -> str:
     """Return `text` in lower case, one character for one, by the frozen table."""
     return text.lower() if text.isascii() else text.translate(_LOWER)

@@ -24,12 +24,13 @@ def change_report(search: Search) -> Iterator[Text]:
 
 
 def changed_text(search: Search) -> Text:
-    """Return the text with what is left out struck through, and what takes its place behind it."""
+    """Return the text with what is left out marked, and what takes its place behind it."""
     assert search.found is not None
     shown, at = Text(), 0
     for change in search.found.changes:
         shown.append(visible(search.text[at : change.start]))
-        shown.append(visible(search.text[change.start : change.end]), style=f"strike {AGAINST}")
+        # Signs, for where there are no colours.
+        shown.append(f"[-{visible(search.text[change.start : change.end])}-]", style=f"strike {AGAINST}")
         if change.by is not None:
             shown.append(f" {visible(change.by)}", style=f"bold {FOR}")
         at = change.end

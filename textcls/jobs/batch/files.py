@@ -62,7 +62,8 @@ def predict_files(
         kind = writing.format_of(output, write.format, table.format)
         answer = answer.written_as(kind, classifier)
         _check_columns(table, answer.names, free=kind == "jsonl")
-        chunks = chunked(texts_of(table, columns, classifier.info.columns), 1 if stream else ROWS)
+        texts = texts_of(table, columns, classifier.info.columns, classifier.info.max_tokens)
+        chunks = chunked(texts, 1 if stream else ROWS)
         with writing.open_writer(output, kind, table.columns, answer.names, table.schema, write) as writer:
             for chunk, answers in answered(classifier, chunks, answer, workers):
                 writer.write([item.row for item in chunk], answers)

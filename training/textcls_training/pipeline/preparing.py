@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from textcls._util.spill import Spill
+from textcls.display.text import plural
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation import metrics
 from textcls_training.config.memory import spill_of
@@ -49,6 +50,7 @@ BALANCED: Final = (
     "Balanced weights rank rare labels worse where a text may have several: leave class_weight out, unless held-out "
     "rows say otherwise."
 )
+CUT: Final = "Of {}, {:,} tokens are read and no more: split them, or raise max_tokens."
 PAIRS_ALONE: Final = (
     "This state does not hold all rows, and counts letters and pairs only: the model does without the triples of "
     "letters that models of this script read. Raise rehearsal_rows, or train without a state."
@@ -136,7 +138,7 @@ def prepare(task: Task, *, keeps_fits: bool = False) -> Prepared:
         raise ConfigError(
             "impl one-vs-rest needs a state that holds all rows; raise rehearsal_rows, or leave impl out."
         )
-    _tell_of_rare_tokens(dataset.corpus, task.callback)
+    _tell_of_tokens(dataset.corpus, config.max_tokens, task.callback)
     resolved = _resolved(config, given, dataset, names)
     if keeps_fits and resolved.features.trigrams:
         task.callback.note(PAIRS_ALONE)
@@ -212,8 +214,10 @@ def _splits(
     return [dataset.split(mask) for mask in masks], part
 
 
-def _tell_of_rare_tokens(corpus: Corpus, callback: Callback) -> None:
-    """Say what is approximate where there are very many different tokens."""
+def _tell_of_tokens(corpus: Corpus, max_tokens: int, callback: Callback) -> None:
+    """Say how many texts are cut, and what is approximate where there are very many different tokens."""
+    if cut := int(corpus.full.sum()):
+        callback.note(CUT.format(plural(cut, "text"), max_tokens))
     if corpus.has_rare:
         lost = corpus.type_counts()[0] / len(corpus.token)
         callback.note(
