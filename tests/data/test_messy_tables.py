@@ -306,6 +306,9 @@ def test_titles_above_the_names_of_the_columns_of_a_sheet_are_passed_over_and_to
     path = write("a.xlsx", xlsx(["Tickets of March"], [], [None, "as of today"], HEADER, ["a b", "x"], ["only this"]))
     assert rows_of(path) == [{"text": "a b", "label": "x"}, {"text": "only this", "label": ""}]
     assert "above the names of the columns is passed over: 'Tickets of March', 'as of today'." in notes_of(path)[0]
+    # Some leave a margin.
+    margin = write("m.xlsx", xlsx([None, "Tickets"], [None, *HEADER], [None, "a b", "x"]))
+    assert rows_of(margin) == [{"column A": "", "text": "a b", "label": "x"}]
     # A list of one column with a note beside it is no table under titles.
     one_column = write("b.xlsx", xlsx(["text"], ["a b"], ["c d"]))
     assert rows_of(one_column) == [{"text": "a b"}, {"text": "c d"}]

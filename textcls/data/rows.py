@@ -137,12 +137,15 @@ def without_titles(rows: Iterator[Numbered_T], file: str) -> tuple[Iterator[Numb
     one cell each, above the first two rows with several.
     """
     first = list(islice(rows, 1))
-    # A first name that is empty is that of an index; and texts alone, in a column of that name, may hold the delimiter.
-    if not (titles := _alone(first)) or not _begins(first[0]) or well_known(titles, "text"):
+    # Texts alone, in a column of that name, may hold the delimiter.
+    if not (titles := _alone(first)) or well_known(titles, "text"):
         return chain(first, rows), ()
     first += islice(rows, _MOST_TITLES + 1)
     above = list(takewhile(lambda row: _width(row) <= 1, first))
     if any(width < 2 for width in [*map(_width, first), 0][len(above) : len(above) + 2]):
+        return chain(first, rows), ()
+    # Behind an empty name, which is that of an index, stands a name.
+    if _place(first[0]) > _place(first[len(above)]):
         return chain(first, rows), ()
     shown = ", ".join(repr(title[:MOST_SHOWN]) for title in _alone(above))
     note = f"{file}: what stands above the names of the columns is passed over: {shown}."
@@ -154,9 +157,9 @@ def _width(row: tuple[int, object]) -> int:
     return sum(map(bool, row[1])) if isinstance(row[1], list) else 2
 
 
-def _begins(row: tuple[int, object]) -> bool:
-    """Say whether the first cell of a row holds something."""
-    return isinstance(row[1], list) and bool(row[1][0])
+def _place(row: tuple[int, object]) -> int:
+    """Return the number of the first cell of a row that holds something."""
+    return list(map(bool, row[1])).index(True) if isinstance(row[1], list) else 0
 
 
 def _alone(rows: Iterable[tuple[int, object]]) -> list[str]:
