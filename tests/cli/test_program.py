@@ -10,7 +10,7 @@ import pytest
 from tests.cli.conftest import TEXTS
 from tests.command_line import SCRIPT, program, read_rows, write_rows
 
-NOTE = "Note: 1 text is empty.\n"
+NOTE = "Note: 1 text is empty.\nNote: 1 text is longer than the 64 tokens that the model reads; the rest is not read.\n"
 
 
 def test_the_package_runs_as_a_module() -> None:
