@@ -309,6 +309,7 @@ def test_judging_a_model_by_rows_of_its_training_says_that_these_are_no_others(
     said = fail(2, "evaluate", path, some, "--target-precision", "0.5", "--store")
     assert "so a threshold that is chosen on them promises too much: choose it on others. Nothing was saved." in said
     assert Classifier.load(path).info.threshold is None
+    succeed("evaluate", path, some, "--target-precision", "0", "--store")
     others = [(f"{text} {i}!", label) for i, (text, label) in enumerate(rows)]
     for given, told in ((others, "learned"), ([*rows[:60], *others[60:120]], "About 50% of these rows are some that")):
         data = write_rows(tmp_path / "others.csv", [("text", "label"), *given])

@@ -179,7 +179,7 @@ def _evaluate_labels(
     )
     asked.plots.draw(found)
     if asked.store:
-        _require_new_rows(found, chosen=target_precision is not None)
+        _require_new_rows(found, chosen=bool(target_precision))  # 0 promises nothing, and takes a threshold away.
     stored = asked.store and _store(asked.model, found)
     asked.reading.say_skipped()
     if asked.as_json:

@@ -39,7 +39,8 @@ def model_info(
     bias = empty_text_logits(model) if linear else (0.0,) * len(names)
     if terms is not None:
         bias = tuple(float(np.float32(one) + more) for one, more in zip(bias, terms.bias_C, strict=True))
-    renamed = {old: new for old, new in given.renamed.items() if new in {*names}}
+    known = {*names}
+    renamed = {old: new for old, new in given.renamed.items() if new in known}
     newest = terms is not None or config.features.trigrams
     seeds = [one.config.seeds for one in model.classifiers]
     return ModelInfo(
