@@ -112,9 +112,28 @@ def test_a_model_of_a_tree_is_judged_by_rows_that_name_the_nodes_alone(model_pat
     assert told["accuracy"] > 0.5
     assert [level["level"] for level in told["paths"]["levels"]] == [1, 2]
     assert "Hierarchical F1" in succeed("evaluate", model_path, sample_path)
-    said = fail(2, "explain", model_path, "hello", "--label", "money")
-    assert "'money' is no label but a level above some, such as 'money > " in said
     succeed("report", model_path, sample_path, "--output", model_path.with_name("report.md"))
+
+
+def test_a_node_above_labels_is_explained_as_a_label_is(model_path: Path, sample_path: Path) -> None:
+    text = "my card was charged twice"
+    classifier = Classifier.load(model_path)
+    below = [label for label in classifier.labels if label.startswith("money > ")]
+    told = json.loads(succeed("explain", model_path, text, "--label", "money", "--json"))["evidence"]
+    assert told["label"] == "money"
+    assert told["bias"] + sum(told["tokens"]) == pytest.approx(told["total"], abs=1e-4)
+    assert f"-> {model_path.with_name('a.html')}" in succeed(
+        "explain", model_path, text, "--label", "money", "--html", model_path.with_name("a.html")
+    )
+    shown = succeed("explain", model_path, text, "--label", "money", "--contrast", "goods")
+    assert "why money and not goods:" in shown
+    rows = succeed("explain", model_path, text, "--label", "money", "--rows", sample_path)
+    assert "money > billing" in rows.split("another")[0]
+    score = sum(scored.score for scored in classifier.predict(text).top() if scored.label in below)
+    assert f"money, {score:.1%}, against all others:" in succeed("explain", model_path, text, "--label", "money")
+    assert "one stands above the other" in fail(
+        2, "explain", model_path, text, "--label", "money", "--contrast", below[0]
+    )
 
 
 def test_each_level_has_a_threshold_for_the_precision_that_is_asked_for(model_path: Path, sample_path: Path) -> None:

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from tests import explanations
 from textcls import Classifier, ConfigError, Explanation, InputError, Prediction
 from textcls.model.contrast import evidence_of_all, one_against_rest
+from textcls.model.label_paths import LabelPaths
 from textcls.model.labels import label_number
 
 TEXT = "My card was charged TWICE!!"
@@ -40,6 +42,19 @@ def made_up(
 THREE = made_up("a b c", [[1.0, 0.0, -1.0], [0.5, 0.5, 0.25], [0.0, 2.0, 0.0]])
 
 
+TREE = ("money > billing", "money > refund", "parcel > late", "parcel > lost")
+
+
+def of_a_tree(logits: Sequence[float], temperature: float = 1.0) -> Explanation:
+    """An explanation of four labels in a tree, by one token a label and a bias."""
+    scores = np.exp(np.array(logits) / temperature)
+    added = np.diag(np.array(logits) - 0.5)
+    made = explanations.made_up(
+        "a b c d", added.tolist(), TREE, bias=[0.5] * 4, probabilities=(scores / scores.sum()).tolist()
+    )
+    return replace(made, tree=LabelPaths(TREE, " > "))
+
+
 # The winner and the one behind it
 
 
@@ -51,6 +66,56 @@ def test_the_winner_and_the_runner_up_are_the_most_probable_labels() -> None:
 def test_of_equal_labels_the_first_wins_and_the_second_is_behind() -> None:
     tied = made_up("a", [[0, 0, 0]], (0.4, 0.2, 0.4))
     assert (tied.label, tied.runner_up) == ("x", "z")
+
+
+@settings(max_examples=50)
+@given(st.lists(st.floats(-4, 4), min_size=4, max_size=4), st.floats(0.5, 2))
+def test_the_evidence_for_a_node_adds_up_and_is_how_its_log_odds_move(logits: list[float], temperature: float) -> None:
+    made = of_a_tree(logits, temperature)
+    found = made.attribution("money")
+    assert found.bias + found.values.sum() == pytest.approx(found.total, abs=1e-4)
+
+    def log_odds(of: NDArray[np.float64]) -> float:
+        power = np.exp(of / temperature)
+        return float(np.log(power[:2].sum() / power[2:].sum()))
+
+    steps = [np.where(np.arange(4) == i, 1e-4, 0) for i in range(4)]
+    slopes = [(log_odds(logits + step) - log_odds(logits - step)) / 2e-4 for step in steps]
+    assert found.contrast / temperature == pytest.approx(slopes, abs=1e-3)
+
+
+def test_a_node_has_the_probability_of_the_labels_below_it_and_is_held_against_a_sibling() -> None:
+    made = of_a_tree([2.0, 1.0, 0.5, -1.0])
+    assert made.score("money") == pytest.approx(made.probability_values[:2].sum())
+    assert made.score("money > refund") == made.probability_values[1]
+    one = made.attribution("money > refund", "parcel")
+    assert one.contrast[:2].tolist() == [0, 1]
+    assert one.contrast[2:].sum() == pytest.approx(-1)
+    assert made.columns(made.attribution("money")) == []
+    assert made.contrast("money").tolist() == made.attribution("money", "parcel > late").values.tolist()
+
+
+@pytest.mark.parametrize(
+    ("label", "against", "said"),
+    [
+        ("money", "money > refund", "'money' and 'money > refund' one stands above the other"),
+        ("money > refund", "money", "one stands above the other"),
+        ("parcel", "parcel", "'parcel' cannot be contrasted with itself"),
+        ("mone", None, "has no label 'mone'"),
+        ("money > re", None, "has no label 'money > re'"),
+    ],
+)
+def test_what_is_no_node_or_stands_above_the_other_is_refused(label: str, against: str | None, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        of_a_tree([1, 2, 3, 4]).attribution(label, against)
+
+
+def test_a_node_above_all_labels_is_held_against_nothing() -> None:
+    below = tuple(f"all > {label}" for label in TREE)
+    made = replace(of_a_tree([1, 2, 3, 4]), labels=below, tree=LabelPaths(below, " > "))
+    assert made.score("all > money") < made.score("all") == pytest.approx(1)
+    with pytest.raises(ConfigError, match="All labels of the model stand below 'all'"):
+        made.attribution("all")
 
 
 def test_a_lone_label_has_no_runner_up_and_nothing_to_contrast() -> None:

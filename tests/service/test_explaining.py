@@ -1,10 +1,12 @@
 """What may be asked of an explanation beyond its tokens: as Python says it, bounded, and refused in one sentence."""
 
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from tests.model_metadata import metadata_of, with_metadata
 from tests.service.clients import ask, refusal
 from tests.service.server import service, serving
 from textcls import Classifier
@@ -61,6 +63,27 @@ def test_what_cannot_be_explained_is_refused_in_one_sentence(
     client: httpx.Client, given: dict[str, Any], told: str
 ) -> None:
     assert told in refusal(client, 422, {"inputs": TEXT, **given})
+
+
+def test_a_node_above_labels_is_explained_too(model_path: Path, tmp_path: Path) -> None:
+    metadata = metadata_of(model_path)
+    labels = [f"money > {one}" if i < 3 else f"goods > {one}" for i, one in enumerate(metadata["labels"])]
+    path = tmp_path / "tree.onnx"
+    path.write_bytes(with_metadata(model_path, metadata | {"labels": labels}))
+    classifier = Classifier.load(path)
+    explanation = classifier.explain(TEXT)
+    sibling = "goods" if explanation.label in labels[:3] else "money"
+    with serving(service(classifier)) as client:
+        found = explained(client, {"label": "money", "against": "goods"})["evidence"]
+        assert found == explanation.attribution("money", "goods").as_json()
+        # Held against its own node, the answer gives way to the best label elsewhere.
+        above = explanation.label.split(" > ")[0]
+        assert explained(client, {"against": above})["evidence"]["label"].startswith(sibling)
+        for given, told in (
+            ({"label": "money", "against": labels[0]}, "one stands above the other"),
+            ({"label": "money", "counterfactual": True}, "explain.label: 'money' is no label but a level above some"),
+        ):
+            assert told in refusal(client, 422, {"inputs": TEXT, "explain": given})
 
 
 def test_a_long_text_is_too_much_to_search(many_labels: Classifier) -> None:

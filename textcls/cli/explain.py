@@ -64,14 +64,16 @@ _GROUPS: Final = (
     help="What stands in a column beside TEXT, for a model that reads such; may be repeated, and others are missing.",
 )
 @click.option(
-    "--label", metavar="LABEL", help="Explain this label.  [default: the winner; of several labels each assigned]"
+    "--label",
+    metavar="LABEL",
+    help="Explain this label, or node of a tree.  [default: the winner; of several labels each assigned]",
 )
 @click.option(
     "--contrast",
     "--against",
     "against",
     metavar="LABEL",
-    help="Say why not this label, instead of why not the others.",
+    help="Say why not this label, or node, instead of why not the others.",
 )
 @click.option(
     "--top",
@@ -179,7 +181,7 @@ def explain(
     if as_json:
         click.echo(json_line(_plain(answer, classifier.info.temperature)))
     elif written := [str(path) for path in (html, plot_path) if path is not None]:
-        score = percent(terminal_explanation.score_of(prediction, answer.attributions[0].label))
+        score = percent(explanation.score(answer.attributions[0].label))
         click.echo(f"{named(answer.attributions[0].label)} {score} -> {' and '.join(written)}")
     else:
         show(_report(answer, top or terminal_explanation.SHOWN_TOKENS))

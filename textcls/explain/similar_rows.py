@@ -101,6 +101,7 @@ def similar_rows(
     Raises:
         InputError: there are no rows.
     """
+    labels = {explanation.labels[i] for i in explanation.below(attribution.label)}
     own = _added(explanation, attribution)
     size, count = _length(own), 0
     same: list[SimilarRow] = []
@@ -114,7 +115,7 @@ def similar_rows(
         similar = SimilarRow(
             row.number, row.labels, row.text, min(1.0, alike / (size * _length(row.added))), tuple(shared[:SHOWN_WORDS])
         )
-        side = same if attribution.label in row.labels else other
+        side = other if labels.isdisjoint(row.labels) else same
         side.append(similar)
         if len(side) > SOME:
             side[:] = _most_alike(side, most)

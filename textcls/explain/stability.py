@@ -72,10 +72,10 @@ def with_spread(
     if not others:
         return attribution
     label, against = attribution.label, attribution.against
-    values, scores, agreed = [attribution.values], [_score(prediction, label)], 1
+    values, scores, agreed = [attribution.values], [explanation_of(prediction).score(label)], 1
     for other in others:
         values.append(explanation_of(other).grouped(unit).attribution(label, against).values)
-        scores.append(_score(other, label))
+        scores.append(explanation_of(other).score(label))
         agreed += _answered(other, label) == _answered(prediction, label)
     spread = Spread(*_interval(np.stack(values)), len(values), agreed, min(scores), max(scores))
     return replace(attribution, spread=spread)
@@ -95,10 +95,6 @@ def _quantile(freedom: int) -> float:
     # Abramowitz and Stegun, 26.7.5, to two terms: right to 0.002 from here on.
     z, v = _NORMAL, freedom
     return z + (z**3 + z) / (4 * v) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * v**2)
-
-
-def _score(prediction: Prediction, label: str) -> float:
-    return float(prediction.probabilities[prediction.label_names.index(label)])
 
 
 def _answered(prediction: Prediction, label: str) -> bool | str:

@@ -246,6 +246,7 @@ class Classifier:
                     thresholds is not None,
                     self._support(outputs, i),
                     cells=parts_of(beside, cells, outputs[artifact.COLUMN_CONTRIBUTIONS][i]) if beside else (),
+                    tree=self.tree,
                 )
             if thresholds is not None:
                 abstains = not (probabilities >= thresholds).any()

@@ -62,6 +62,26 @@ def each_alone(labels: int, numbers: Sequence[int]) -> Float64:
     return weight
 
 
+def group_against_group(probabilities: Float32, group: Sequence[int], other: Sequence[int]) -> Float64:
+    """Return the contrast of a group of labels, such as those below a node of a tree, with another [labels].
+
+    Each label counts by its share of its group's probability, so that the one group's weights sum to 1 and the other's
+    to -1. Held against all others, that is the gradient of the group's log-odds, in units of the temperature: of a
+    group of one label it is `one_against_rest`.
+
+    Args:
+        probabilities: of one text [labels].
+        group: the labels of the one, by number.
+        other: those of the other; the two have none in common.
+    """
+    weight = np.zeros(len(probabilities))
+    for numbers, sign in ((group, 1.0), (other, -1.0)):
+        own = probabilities[list(numbers)].astype(np.float64)
+        total = own.sum()
+        weight[list(numbers)] = sign * (own / total if total else 1 / len(own))
+    return weight
+
+
 def one_against_one(labels: int, number: int, other: int) -> Float64:
     """Return the contrast of two of so many labels [labels]: 1 at the one, -1 at the other."""
     weight = np.zeros(labels)

@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 from textcls.errors import ConfigError
 from textcls.model import tokenizer
 from textcls.model.columns import Column, names_of_cells, pack, told
-from textcls.model.contrast import Float32, Float64, each_alone, evidence_of_all, one_against_one, one_against_rest
+from textcls.model.contrast import (
+    Float32,
+    Float64,
+    each_alone,
+    evidence_of_all,
+    group_against_group,
+    one_against_one,
+    one_against_rest,
+)
+from textcls.model.label_paths import LabelPaths, contrasted, labels_below
 from textcls.model.labels import label_number
 from textcls.model.prototypes import SupportAttention, SupportWeight
 from textcls.model.units import UNITS, Span, Unit, unit_spans
@@ -112,8 +121,8 @@ class Attribution:
     `bias + values.sum() == total`, with what `cells` added where there are columns beside the text.
 
     Attributes:
-        label: the label explained.
-        against: the one label it is held against; None for all others, weighted by their probabilities.
+        label: the label explained, or the node above labels.
+        against: the one label, or node, it is held against; None for all others, weighted by their probabilities.
         values: the contrast of each token's contributions [tokens], in logits.
         bias: that of the bias.
         total: that of the logits of the whole text.
@@ -195,6 +204,7 @@ class Explanation:
         unit: what stands in the place of tokens: of one by tokens `grouped` makes one by phrases or sentences.
         groups: first token of each unit, and the one behind its last; None where tokens are not grouped.
         cells: what each cell of columns beside the text added; none where there are none.
+        tree: of the labels, if they are paths; None if they are none.
     """
 
     text: str
@@ -210,6 +220,7 @@ class Explanation:
     unit: Unit = "token"
     groups: tuple[Span, ...] | None = None
     cells: tuple[CellContribution, ...] = ()
+    tree: LabelPaths | None = None
     # What notebooks show; `textcls.display.notebook` sets it.
     _repr_html_: ClassVar[Callable[["Explanation"], str]]
 
@@ -235,7 +246,7 @@ class Explanation:
     @property
     def runner_up(self) -> str | None:
         """The second most probable label; None if the model knows only one."""
-        return self._most_probable_other(self.label)
+        return self.most_probable_outside(self.below(self.label))
 
     @property
     def bias(self) -> dict[str, float]:
@@ -340,21 +351,44 @@ class Explanation:
     def attribution(self, label: str | None = None, against: str | None = None) -> Attribution:
         """How far each token speaks for `label` (the most probable by default), against all others or against one.
 
+        Where labels are paths of a tree, either may be a node above labels: these count by their shares of its
+        probability.
+
         Raises:
-            ConfigError: there is no such label, or both are the same.
+            ConfigError: there is no such label, both are the same, or one stands above the other.
         """
         name = self.label if label is None else label
-        number = self._number(name)
-        if against is None:
-            contrast = self.contrasts([number])[:, 0]
-        else:
-            contrast = one_against_one(len(self.labels), number, self._number(against))
-        if name == against:
-            raise ConfigError(f"{name!r} cannot be contrasted with itself; name another label.")
+        contrast = self._contrast(name, against)
         values = self.contributions.astype(np.float64) @ contrast
         bias, total = float(self.bias_values @ contrast), float(self.logit_values @ contrast)
         cells = tuple((cell.name, cell.value, float(cell.contributions @ contrast)) for cell in self.cells)
         return Attribution(name, against, values.astype(np.float32), bias, total, contrast, self.sizes, cells=cells)
+
+    def _contrast(self, name: str, against: str | None) -> Float64:
+        """Return how much each label counts in the evidence for a label, or node, and not for another [labels]."""
+        own = self.below(name)
+        if against is None and len(own) == 1:
+            return self.contrasts(own)[:, 0]
+        own, other = contrasted(self.labels, self.tree, name, against)
+        if len(own) == len(other) == 1:
+            return one_against_one(len(self.labels), own[0], other[0])
+        return group_against_group(self.probability_values, own, other)
+
+    def below(self, name: str) -> list[int]:
+        """Return the numbers of the labels that a name stands for: its own, or of a node those below it.
+
+        Raises:
+            ConfigError: there is neither such a label nor such a node.
+        """
+        return labels_below(self.labels, self.tree, name)
+
+    def score(self, name: str) -> float:
+        """Return the probability of a label; of a node that of the labels below it together.
+
+        Raises:
+            ConfigError: there is neither such a label nor such a node.
+        """
+        return float(self.probability_values[self.below(name)].sum())
 
     def evidence_of_all(self) -> Float64:
         """Return the evidence of tokens, then of cells, for all labels at once [tokens + cells, labels]."""
@@ -374,12 +408,13 @@ class Explanation:
         """The numbers of the labels whose contributions are shown beside `attribution`: its own, and the closest other.
 
         That is the one it is held against, or else the most probable of the others. Where a text may have several
-        labels and one stands alone, there is nothing beside it: its values are its contributions.
+        labels and one stands alone, there is nothing beside it: its values are its contributions. Nor is there beside
+        a node, which has none of its own.
         """
-        if self.several and attribution.against is None:
+        if (self.several and attribution.against is None) or attribution.label not in self.labels:
             return []
         other = attribution.against or (self.runner_up if attribution.label == self.label else self.label)
-        return [self.labels.index(name) for name in (attribution.label, other) if name is not None]
+        return [self.labels.index(name) for name in (attribution.label, other) if name in self.labels]
 
     def evidence(self, label: str | None = None) -> Float32:
         """What each token added for `label` against all others [tokens]; by default for the most probable label.
@@ -406,8 +441,8 @@ class Explanation:
             ConfigError: there is no such label, both are the same, or the model knows only one.
         """
         name = self.label if label is None else label
-        self._number(name)
-        other = self._most_probable_other(name) if against is None else against
+        own = self.below(name)
+        other = self.most_probable_outside(own) if against is None else against
         if other is None:
             raise ConfigError(f"The model knows only the label {name!r}; there is no other label to contrast it with.")
         return self.attribution(name, other).values
@@ -437,11 +472,13 @@ class Explanation:
     def nearest(self, label: str | None = None, k: int = SHOWN_SUPPORT) -> list[SupportWeight]:
         """The `k` support rows that carried `label` (by default the most probable), where labels are prototypes.
 
+        None carried a node.
+
         Raises:
             ConfigError: there is no such label.
         """
-        number = self._number(self.label if label is None else label)
-        return [] if self.support is None else self.support.top(number, k)
+        numbers = self.below(self.label if label is None else label)
+        return [] if self.support is None or len(numbers) > 1 else self.support.top(numbers[0], k)
 
     @property
     def known_share(self) -> float:
@@ -530,9 +567,10 @@ class Explanation:
             for (start, end), share, added, known in rows
         )
 
-    def _most_probable_other(self, label: str) -> str | None:
+    def most_probable_outside(self, numbers: Sequence[int]) -> str | None:
+        """Return the most probable of the labels that are not of these numbers; None if there is none."""
         order = np.argsort(-self.probability_values, kind="stable").tolist()
-        return next((self.labels[i] for i in order if self.labels[i] != label), None)
+        return next((self.labels[i] for i in order if i not in numbers), None)
 
     def _number(self, label: str) -> int:
         return label_number(self.labels, label)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls.errors import ConfigError, InputError
-from textcls.model.labels import BETWEEN_LEVELS, written
+from textcls.model.labels import BETWEEN_LEVELS, label_number, written
 
 Floats = NDArray[np.floating[Any]]
 Path = tuple[str, ...]
@@ -71,6 +71,39 @@ def label_cell(fields: Mapping[str, Any], name: str) -> Any:
             f"the level {levels[odd]!r} of the label, {parts[odd]!r}, holds {sign!r}, which separates levels"
         )
     return path
+
+
+def labels_below(labels: Sequence[str], tree: "LabelPaths | None", name: str) -> list[int]:
+    """Return the numbers of the labels that a name stands for: its own, or of a node of the tree those below it.
+
+    Raises:
+        ConfigError: there is neither such a label nor such a node.
+    """
+    nodes = [] if tree is None or name in labels else tree.below(name)
+    return nodes or [label_number(labels, name)]
+
+
+def contrasted(
+    labels: Sequence[str], tree: "LabelPaths | None", name: str, against: str | None
+) -> tuple[list[int], list[int]]:
+    """Return which labels, by number, a label or node is made of, and what it is held against; None is all others.
+
+    Raises:
+        ConfigError: there is no such label, both are the same, one stands above the other, or nothing is left to hold a
+            node against.
+    """
+    own = labels_below(labels, tree, name)
+    if name == against:
+        raise ConfigError(f"{name!r} cannot be contrasted with itself; name another label.")
+    if against is None:
+        other = np.delete(np.arange(len(labels)), own).tolist()
+        if not other and len(own) > 1:
+            raise ConfigError(f"All labels of the model stand below {name!r}: name one of those below it.")
+        return own, other
+    other = labels_below(labels, tree, against)
+    if not set(own).isdisjoint(other):
+        raise ConfigError(f"Of {name!r} and {against!r} one stands above the other; name two that stand apart.")
+    return own, other
 
 
 class _Level(NamedTuple):
@@ -142,6 +175,11 @@ class LabelPaths:
         for node in nodes:
             of_name.setdefault(node[-1], []).append(node)
         return {name: self.name(of[0]) for name, of in of_name.items() if len(of) == 1 and name not in self._roots}
+
+    def below(self, name: str) -> list[int]:
+        """Return the numbers of the labels at and below a node, written as a label is; none if it is no node."""
+        node = self.path(name)
+        return [i for i, path in enumerate(self.paths) if path[: len(node)] == node]
 
     def knows(self, label: str) -> bool:
         """Whether the tree has a node of the path of a label."""

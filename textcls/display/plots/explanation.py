@@ -77,8 +77,7 @@ def _heading(explanation: Explanation, attribution: "Attribution") -> str:
     """Return what is explained: a label and its probability, or two labels held against each other."""
     if attribution.against is not None:
         return f"{row_name(attribution.label)} and not {row_name(attribution.against)}"
-    probability = explanation.probability_values[explanation.labels.index(attribution.label)]
-    return f"{row_name(attribution.label)}, {percent(float(probability))}"
+    return f"{row_name(attribution.label)}, {percent(explanation.score(attribution.label))}"
 
 
 def _bars(table: TokenTable) -> tuple[list[str], list[float]]:

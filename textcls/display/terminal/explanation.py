@@ -13,7 +13,7 @@ from textcls.display.terminal.console import AGAINST, FOR, coloured
 from textcls.display.text import named, percent, visible
 from textcls.display.token_table import SubTokenTable, TokenRow, TokenTable, sub_token_table, tints, token_table
 from textcls.model.explanation import Attribution, Explanation
-from textcls.model.prediction import Prediction
+from textcls.model.prediction import Prediction, explanation_of
 from textcls.model.sub_token_attribution import SubTokenAttribution
 
 SHOWN_TOKENS: Final = 50
@@ -95,12 +95,7 @@ def _scores(prediction: Prediction, attribution: Attribution) -> Iterator[Text]:
     if attribution.against is not None:
         yield Text(f"why {label} and not {named(attribution.against)}:")
     elif attribution.label != prediction.label:
-        yield Text(f"{label}, {percent(score_of(prediction, attribution.label))}, against all others:")
-
-
-def score_of(prediction: Prediction, label: str) -> float:
-    """Return the probability of a label."""
-    return float(prediction.probabilities[prediction.label_names.index(label)])
+        yield Text(f"{label}, {percent(explanation_of(prediction).score(attribution.label))}, against all others:")
 
 
 def _text(explanation: Explanation, attribution: Attribution) -> Iterator[Text]:

@@ -14,6 +14,7 @@ from textcls.explain.counterfactual import MOST_ASKED, counterfactual
 from textcls.model import tokenizer
 from textcls.model.classifier import Classifier
 from textcls.model.cost import CALL_BYTES, Cost
+from textcls.model.label_paths import contrasted, labels_below
 from textcls.model.labels import label_number
 from textcls.model.prediction import Prediction
 from textcls.model.units import Unit
@@ -33,7 +34,9 @@ class ExplainOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    label: str | None = Field(None, description="Explain this label in `evidence`; null: the most probable.")
+    label: str | None = Field(
+        None, description="Explain this label, or node of a tree, in `evidence`; null: the most probable."
+    )
     against: str | None = Field(None, description="Say why `label` and not this one, instead of all others.")
     unit: Unit = Field(
         "token", description="Also add up and average contributions over phrases or sentences, in `units`."
@@ -85,14 +88,7 @@ def checked(options: ExplainOptions, classifier: Classifier, texts: Sequence[str
             what only one may be.
         TooLargeError: the text is too long for what is asked.
     """
-    for name, label in (("label", options.label), ("against", options.against)):
-        if label is not None:
-            try:
-                label_number(classifier.labels, label)
-            except ConfigError as error:
-                raise InputError(f"explain.{name}: {error}") from None
-    if options.against is not None and options.against == options.label:
-        raise InputError("explain.against is explain.label: a label cannot be held against itself.")
+    _check_labels(options, classifier)
     for name in ("parts", "counterfactual"):
         if getattr(options, name) and len(texts) > 1:
             raise InputError(
@@ -103,6 +99,26 @@ def checked(options: ExplainOptions, classifier: Classifier, texts: Sequence[str
     if options.counterfactual:
         _check_length(texts[0], classifier.info.max_tokens)
     return options
+
+
+def _check_labels(options: ExplainOptions, classifier: Classifier) -> None:
+    labels, tree = classifier.labels, classifier.tree
+    for name, label in (("label", options.label), ("against", options.against)):
+        if label is not None:
+            try:
+                # What would change an answer is searched for labels.
+                label_number(labels, label) if options.counterfactual else labels_below(labels, tree, label)
+            except ConfigError as error:
+                raise InputError(f"explain.{name}: {error}") from None
+    if options.against is not None and options.against == options.label:
+        raise InputError("explain.against is explain.label: a label cannot be held against itself.")
+    if options.label is not None:
+        try:
+            contrasted(labels, tree, options.label, options.against)
+        except ConfigError as error:
+            raise InputError(f"explain: {error}") from None
+    elif options.against is not None and len(labels_below(labels, tree, options.against)) == len(labels):
+        raise InputError(f"explain.against: no label stands apart from {options.against!r}; name another.")
 
 
 def _check_length(text: str, most: int) -> None:
@@ -147,10 +163,10 @@ def answer(
     explanation = prediction.explanation
     if explanation is None or options.plain:
         return {}
-    # The most probable label is against itself if nobody names another.
+    # The most probable label is against itself, or the node above it, if nobody names another.
     label = options.label
-    if label is None and options.against == explanation.label:
-        label = explanation.runner_up
+    if label is None and options.against is not None:
+        label = explanation.most_probable_outside(explanation.below(options.against))
     found: dict[str, Any] = {"evidence": explanation.attribution(label, options.against).as_json()}
     if options.unit != "token":
         found |= {"unit": options.unit, "units": explanation.grouped(options.unit).units_as_json(labels)}
