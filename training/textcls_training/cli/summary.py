@@ -21,7 +21,7 @@ from textcls_training.cli.energy import EnergyMeter
 from textcls_training.data.unlabelled import UnlabelledTexts
 from textcls_training.distillation.report import DistillationReport
 from textcls_training.fit.calibration import MIN_ROWS
-from textcls_training.fit.columns.selection import LEAST_ROWS, ColumnGain
+from textcls_training.fit.columns.gains import LEAST_ROWS, ColumnGain
 from textcls_training.pipeline.training_report import TrainReport
 
 # So many texts are answered to tell how long it takes.

@@ -15,7 +15,7 @@ from textcls_training.config.resolve import LabelWeights
 from textcls_training.distillation.run import DistillationOutcome
 from textcls_training.export.heads.scoring_head import empty_text_logits
 from textcls_training.export.versions import versions
-from textcls_training.fit.columns.selection import FittedColumns
+from textcls_training.fit.columns.gains import FittedColumns
 from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.validation import LabelSetValidation
 from textcls_training.models.calibration import AnyCalibration, LabelSetCalibration, PrototypeCalibration

@@ -24,7 +24,7 @@ from textcls_training.distillation.run import Distillation, DistillationOutcome
 from textcls_training.export.save import Tables, save, tables_of
 from textcls_training.export.versions import versions
 from textcls_training.fit.callbacks import NOBODY, Callback
-from textcls_training.fit.columns.selection import FittedColumns, fit_columns
+from textcls_training.fit.columns.gains import FittedColumns
 from textcls_training.fit.cross_fit import cross_fit
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.label_set_calibration import HeldOutDecisions
@@ -222,6 +222,8 @@ def _with_columns(
     selected, given = outcome.fitted.selected, task.given
     if not given.columns:
         return outcome, FittedColumns(None, selected, ())
+    from textcls_training.fit.columns.selection import fit_columns  # SciPy takes its time
+
     if task.valid is not None:
         cells = task.valid.cells
     else:

@@ -11,7 +11,7 @@ from textcls_training.config.resolve import Trainers
 from textcls_training.data.arrays import Float32
 from textcls_training.distillation.report import DistillationReport
 from textcls_training.fit.calibration import MIN_ROWS
-from textcls_training.fit.columns.selection import ColumnGain
+from textcls_training.fit.columns.gains import ColumnGain
 from textcls_training.fit.label_set_calibration import HeldOutDecisions, assigned_by_others
 from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.validation import LabelSetValidation

@@ -7,8 +7,9 @@ from textcls.data.column_kinds import columns_of, described
 from textcls.model.columns import Column
 from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.fit.columns.design import Design
+from textcls_training.fit.columns.gains import LEAST_ROWS
 from textcls_training.fit.columns.regression import Rows, fit
-from textcls_training.fit.columns.selection import LEAST_ROWS, fit_columns
+from textcls_training.fit.columns.selection import fit_columns
 from textcls_training.fit.selection import SelectionResult, select
 from textcls_training.fit.validation import LabelSetValidation, LabelValidation
 from textcls_training.models.columns import Curves

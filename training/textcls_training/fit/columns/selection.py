@@ -9,8 +9,8 @@ Shapes: R rows, F features, C labels.
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 from textcls.model.columns import Column, some_cells
 from textcls_training.data.arrays import Float32, Float64, Int64
 from textcls_training.fit.columns.design import Design
+from textcls_training.fit.columns.gains import LEAST_ROWS, ColumnGain, FittedColumns
 from textcls_training.fit.columns.regression import Features, Rows, Weights, fit
 from textcls_training.fit.paired_gain import PairedGain
 from textcls_training.fit.selection import SelectionResult
@@ -30,49 +31,9 @@ PENALTIES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 PARTS = 5
 # Fits at a time.
 SIDE_BY_SIDE = 2
-# Fewer held-out rows than this fit nothing.
-LEAST_ROWS = 50
 SEED = 2021
 # A column helps by so many standard errors at least, all of them together by one.
 ERRORS = 2.0
-
-
-class ColumnGain(NamedTuple):
-    """What a column brings.
-
-    Attributes:
-        name: of the column.
-        kept: whether the model reads it.
-        nats: by how much the cross-entropy of held-out rows falls, with all other columns at hand.
-        error: the standard error of that.
-        missing: the share of these rows without a value.
-    """
-
-    name: str
-    kept: bool
-    nats: float
-    error: float
-    missing: float
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        numbers = {"nats": self.nats, "error": self.error, "missing": self.missing}
-        return {"name": self.name, "kept": self.kept} | {name: round(value, 6) for name, value in numbers.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class FittedColumns:
-    """What columns add, and what became of each.
-
-    Attributes:
-        terms: what they add; None where the text alone does as well.
-        selected: what validation rows chose, with the logits of text and columns together.
-        gains: of each column.
-    """
-
-    terms: ColumnTerms | None
-    selected: SelectionResult
-    gains: tuple[ColumnGain, ...]
 
 
 class _Tried(NamedTuple):
