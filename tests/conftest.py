@@ -1,5 +1,6 @@
 """What several tests share. Everything is built from files of this repository; nothing is downloaded."""
 
+import gc
 import importlib
 import os
 import sys
@@ -22,6 +23,8 @@ ROOT = Path(__file__).parent.parent
 # PyTorch would spin beside each other, which takes half as much time again.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
+# The tests themselves are a million objects, among which garbage is looked for less often.
+gc.set_threshold(50_000, 20, 50)
 # How long one example takes depends on what else the machine does.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")

@@ -1,6 +1,6 @@
 """A training that is killed at random moments, over and over; run as a program of its own, which forks cheaply.
 
-    python killed.py FOLDER CONFIG KILLS
+    python killed.py FOLDER CONFIG ROWS KILLS
 
 Printed is JSON: how many were killed, how many of the runs went on from a checkpoint, the hashes of all models, of
 which nobody has killed the first two, the first without a state, and how long the second took.
@@ -22,8 +22,6 @@ from textcls_training.pipeline import training as pipeline
 from textcls_training.state import folder as state_folder
 
 SEED = 5
-# Enough for one split: two fits, side by side.
-ROWS = 1_500
 LABELS = ("billing", "returns", "shipping")
 
 
@@ -59,8 +57,8 @@ def rows_of(count: int) -> LabelledTexts:
     return LabelledTexts(texts=texts, labels=labels)
 
 
-def main(folder: Path, options: dict[str, Any], kills: int) -> None:
-    rows, config, output, notes = rows_of(ROWS), from_options(options), folder / "model.onnx", folder / "notes.txt"
+def main(folder: Path, options: dict[str, Any], count: int, kills: int) -> None:
+    rows, config, output, notes = rows_of(count), from_options(options), folder / "model.onnx", folder / "notes.txt"
     # As often as it is offered: between some milliseconds each.
     state_folder.EVERY_SECONDS = state_folder.WRITING_SHARE = 0
 
@@ -106,4 +104,4 @@ def main(folder: Path, options: dict[str, Any], kills: int) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), json.loads(sys.argv[2]), int(sys.argv[3]))
+    main(Path(sys.argv[1]), json.loads(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))

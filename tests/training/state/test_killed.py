@@ -11,14 +11,17 @@ import pytest
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.parametrize(("rehearsal_rows", "kills"), [(20_000, 20), (100, 10)], ids=["all rows", "a sample"])
+# Enough rows for one split, two fits side by side; and few, for which there are three.
+@pytest.mark.parametrize(
+    ("rows", "rehearsal_rows", "kills"), [(1_500, 20_000, 10), (600, 100, 12)], ids=["all rows", "a sample"]
+)
 def test_a_training_that_is_killed_at_random_moments_ends_in_the_same_bytes(
-    tmp_path: Path, rehearsal_rows: int, kills: int
+    tmp_path: Path, rows: int, rehearsal_rows: int, kills: int
 ) -> None:
     options = {"epochs": 4, "dim": 8, "vectors": "none", "rehearsal_rows": rehearsal_rows}
     folders = os.pathsep.join(str(ROOT / folder) for folder in (".", "training", "kernels"))
     done = subprocess.run(
-        [sys.executable, Path(__file__).parent / "killed.py", tmp_path, json.dumps(options), str(kills)],
+        [sys.executable, Path(__file__).parent / "killed.py", tmp_path, json.dumps(options), str(rows), str(kills)],
         env={**os.environ, "PYTHONPATH": folders},
         capture_output=True,
         text=True,
