@@ -200,3 +200,17 @@ def test_what_a_model_says_of_one_label_has_no_thresholds_of_labels(classifier: 
     assert {"scale", "shift", "thresholds"}.isdisjoint(classifier.info.to_json())
     assert ModelInfo.from_metadata(classifier.info.to_metadata(), classifier.path) == classifier.info
     assert run("inspect", classifier.path, "--json").exit_code == 0
+
+
+def test_a_model_of_rows_that_were_merged_reads_others_so_too(lines: Path, tmp_path: Path) -> None:
+    labelled = [json.loads(line) for line in lines.read_text().splitlines()]
+    rows = [(row["text"], label) for row in labelled for label in row["label"] or [""]]
+    path = write_rows(tmp_path / "rows.csv", [("text", "label"), *rows])
+    how = ("--vectors", "none", "--epochs", "2", "--output", tmp_path / "m.onnx")
+    said = run("train", path, "--merge-rows", *how)
+    assert f"{len(rows):,} rows are {len(labelled):,} texts" in said.stderr
+    assert json.loads(succeed("evaluate", tmp_path / "m.onnx", path, "--json"))["rows"] == len(labelled)
+    assert f"{len(labelled)} rows" in succeed("drift", tmp_path / "m.onnx", path)
+    advice = "Where a text may have several labels, use --merge-rows."
+    assert advice in " ".join(succeed("check", path, "--on-error", "skip").split())
+    assert advice not in " ".join(succeed("check", path, "--merge-rows").split())

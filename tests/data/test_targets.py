@@ -27,6 +27,7 @@ from textcls.data import (
     targets,
 )
 from textcls.data import rows as rows_of_files
+from textcls.data.memory import MemoryTable
 
 BOTH = {"billing": 1.0, "refund": 1.0}
 
@@ -215,7 +216,43 @@ def test_a_column_that_is_asked_for_is_read_whatever_columns_are_usual(write: Wr
     assert read_label_sets(path, [], "tags", targets=TargetOptions(), usual_targets=usual).labels == [{"y": 1}]
 
 
-@pytest.mark.parametrize("found", [None, [], {"label_separator": 5}, {"label_columns": "t_*"}, {"label_columns": [1]}])
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from(["", "x", "y", "z"])), min_size=1, max_size=20))
+def test_where_each_label_has_a_row_a_text_has_the_labels_of_all_of_its_rows(rows: list[tuple[str, str]]) -> None:
+    table = pyarrow.Table.from_pylist([{"text": f"text {text}", "label": label} for text, label in rows])
+    found = read_labelled(MemoryTable(table), targets=TargetOptions(merge_rows=True))
+    texts = list(dict.fromkeys(f"text {text}" for text, _ in rows))
+    assert list(found.texts) == texts
+    assert found.labels == [{label: 1.0 for text, label in rows if label and f"text {text}" == one} for one in texts]
+    said = f"{len(rows):,} rows are {len(texts):,} texts, each with the labels of all of its rows."
+    assert (said in found.notes) == (len(texts) < len(rows))
+
+
+def test_rows_that_differ_in_a_column_beside_the_text_are_not_merged(write: Write) -> None:
+    path = write("a.csv", "text,label,price\na,x,1\na,y,1\na,z,2\n")
+    found = read_labelled(path, targets=TargetOptions(merge_rows=True), more=["price"])
+    assert found.labels == [{"x": 1.0, "y": 1.0}, {"z": 1.0}]
+    assert found.more == {"price": ["1", "2"]}
+
+
+def test_rows_are_merged_with_other_ways_of_writing_labels_and_never_with_weights(write: Write) -> None:
+    path = write("a.csv", "text,label,tag_x,tag_y\na,p;q,1,0\nb,,0,0\na,r,0,0.5\n")
+    assert sets(path, label_separator=";", merge_rows=True) == [{"p": 1, "q": 1, "r": 1}, {}]
+    assert sets(path, label_columns=["tag_*"], merge_rows=True) == [{"x": 1, "y": 0.5}, {}]
+    for options in ({"weight_column": "tag_x"}, {"several": False}):
+        with pytest.raises(ConfigError, match="--merge-rows"):
+            TargetOptions(merge_rows=True, **options)
+
+
+def test_how_rows_are_merged_is_kept_with_how_labels_are_written() -> None:
+    for options in (TargetOptions(merge_rows=True, several=True), TargetOptions(label_separator=";", several=True)):
+        assert TargetOptions.from_json(json.loads(json.dumps(options.to_json()))) == options
+    assert "merge_rows" not in TargetOptions(label_separator=";").to_json()
+
+
+@pytest.mark.parametrize(
+    "found",
+    [None, [], {"label_separator": 5}, {"label_columns": "t_*"}, {"label_columns": [1]}, {"merge_rows": "yes"}],
+)
 def test_what_is_no_way_of_writing_labels_is_refused(found: object) -> None:
     with pytest.raises(ConfigError, match="nothing that this version reads"):
         TargetOptions.from_json(found)

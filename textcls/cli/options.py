@@ -218,6 +218,11 @@ _LABELS: Final = (
         type=click.Choice(["single", "several"]),
         help="Whether each row has a single label, or any number of them.  [default: detected]",
     ),
+    click.option(
+        "--merge-rows",
+        is_flag=True,
+        help="Rows with the same text are one, with the labels of all: where each label of a text has a row.",
+    ),
 )
 
 
@@ -243,6 +248,7 @@ def _with_targets(command: Command, options: Sequence[Callable[[Any], Any]]) -> 
         label_separator: str | None,
         label_columns: tuple[str, ...],
         task: str | None,
+        merge_rows: bool,
         weight_column: str | None = None,
         **others: Any,
     ) -> Any:
@@ -251,6 +257,7 @@ def _with_targets(command: Command, options: Sequence[Callable[[Any], Any]]) -> 
             label_columns=label_columns,
             weight_column=weight_column,
             several=None if task is None else task == "several",
+            merge_rows=merge_rows,
         )
         return command(*args, targets=targets, **others)
 

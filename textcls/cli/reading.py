@@ -134,6 +134,7 @@ class Reading:
         if targets.several is False:
             raise ConfigError("The model gives texts several labels, and --task single asks for one; leave it out.")
         written = ANY_TARGETS if training is None else written_labels(training)
+        targets = replace(targets, merge_rows=targets.merge_rows or written.merge_rows)
         if written.label_separator is not None:
             targets = replace(targets, several=True)
         opened = open_targets(

@@ -36,6 +36,27 @@ def label_sets_if_known(
         usual: how the labels of the training were written.
         say: takes sentences on labels that could not be read and on empty cells beside others, once all is read.
     """
+    rows = _known(table, items, texts, column, usual, say)
+    yield from _merged(rows) if usual.merge_rows else rows
+
+
+def _merged(rows: Iterator[tuple[str, LabelSet | None]]) -> Iterator[tuple[str, LabelSet | None]]:
+    """Yield one row a text, with the labels of all of its rows, where each label has a row of its own."""
+    found: dict[str, LabelSet | None] = {}
+    for text, labels in rows:
+        before = found.get(text)
+        found[text] = labels if before is None else {**before, **(labels or {})}
+    yield from found.items()
+
+
+def _known(
+    table: Table,
+    items: Iterator[TextRow],
+    texts: tuple[str, ...],
+    column: str,
+    usual: TargetOptions,
+    say: Callable[[str], None],
+) -> Iterator[tuple[str, LabelSet | None]]:
     try:
         read = _reader(table, texts, column, usual)
     except InputError as error:
@@ -67,6 +88,8 @@ def _reader(table: Table, texts: tuple[str, ...], column: str, usual: TargetOpti
     if by_column.label_columns:
         return partial(_of_columns, reader=labels_of_columns(table, by_column, texts))
     parse = label_sets.of_words if table.format == "fasttext" else partial(_of_cell, separator=usual.label_separator)
+    if usual.merge_rows and usual.label_separator is None and table.format != "fasttext":
+        parse = label_sets.one_or_none
     return partial(_of_column, column=column, parse=parse)
 
 

@@ -43,6 +43,7 @@ class TargetOptions:
             label. Without a star the column of that name.
         weight_column: the column of the rows' weights; None if all count alike.
         several: whether rows have several labels, or none; None to find out by the other options and the first rows.
+        merge_rows: whether rows with the same text are one, with the labels of all.
 
     Raises:
         ConfigError: two of these do not go together, or one makes no sense.
@@ -52,6 +53,7 @@ class TargetOptions:
     label_columns: tuple[str, ...] = ()
     weight_column: str | None = None
     several: bool | None = None
+    merge_rows: bool = False
 
     def __post_init__(self) -> None:
         if self.label_separator is not None and self.label_columns:
@@ -59,7 +61,15 @@ class TargetOptions:
                 "--label-separator is for several labels in a cell, and --label-columns for one column per "
                 "label; use only one of them."
             )
-        for name, given in (("--label-separator", self.label_separator), ("--label-columns", self.label_columns)):
+        if self.merge_rows and self.weight_column is not None:
+            raise ConfigError(
+                "--merge-rows makes one row of all with the same text, and --weight-column weighs each; leave one out."
+            )
+        for name, given in (
+            ("--label-separator", self.label_separator),
+            ("--label-columns", self.label_columns),
+            ("--merge-rows", self.merge_rows),
+        ):
             if given and self.several is False:
                 raise ConfigError(
                     f"{name} is for several labels per row, but --task asks for one; leave one of them out."
@@ -72,7 +82,8 @@ class TargetOptions:
 
     def to_json(self) -> dict[str, Any]:
         """Return how labels are written, as plain data: a model keeps it, to read other files as those of training."""
-        return {"label_separator": self.label_separator, "label_columns": list(self.label_columns)}
+        merge = {"merge_rows": True} if self.merge_rows else {}
+        return {"label_separator": self.label_separator, "label_columns": list(self.label_columns)} | merge
 
     @classmethod
     def from_json(cls, found: Any) -> "TargetOptions":
@@ -85,14 +96,16 @@ class TargetOptions:
             (found.get("label_separator"), found.get("label_columns", [])) if isinstance(found, dict) else (0, [])
         )
         names = isinstance(columns, list) and all(isinstance(name, str) for name in columns)
-        if not names or not isinstance(separator, str | None):
+        merge = found.get("merge_rows", False) if isinstance(found, dict) else None
+        if not names or not isinstance(separator, str | None) or not isinstance(merge, bool):
             raise ConfigError("What the model says of how labels were written is nothing that this version reads.")
-        return cls(label_separator=separator, label_columns=tuple(columns), several=True)
+        return cls(label_separator=separator, label_columns=tuple(columns), several=True, merge_rows=merge)
 
     @property
     def label_sets(self) -> bool | None:
         """Whether rows have label sets; None if their first ones are to tell."""
-        return True if self.label_separator is not None or self.label_columns else self.several
+        written = self.label_separator is not None or self.label_columns or self.merge_rows
+        return True if written else self.several
 
 
 def label_of(row: Row, column: str) -> str | Bad:

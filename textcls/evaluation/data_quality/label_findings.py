@@ -65,11 +65,12 @@ def conflicts(survey: Survey) -> Iterator[Finding]:
     odd = [g for g in duplicates.groups(survey.exact) if len(set(label[g].tolist())) > 1 and int(g[0]) not in blank]
     if odd:
         sets = sorted(survey.sets[i] for i in set(label[odd[0]].tolist()))
+        more = "" if survey.several else " Where a text may have several labels, use --merge-rows."
         message = (
             f"{plural(len(odd), 'text stands', 'texts stand')} more than once with different labels, the first "
             f"with {' and '.join(_shown(names, survey.several) for names in sets[:2])}; decide on "
             f"{'the labels of' if survey.several else 'one label for'} each. As they stand, nobody who sees only the "
-            f"text is right on more than {1 - _beyond_reach(label, odd) / survey.rows:.1%} of all rows."
+            f"text is right on more than {1 - _beyond_reach(label, odd) / survey.rows:.1%} of all rows.{more}"
         )
         yield Finding("conflicting-copies", message, len(odd), places(survey, chain.from_iterable(odd)))
 

@@ -74,7 +74,7 @@ def as_before(targets: TargetOptions, before: Facts) -> TargetOptions:
     usual = before.usual_targets()
     if targets.label_sets is not None or not before.several:
         return targets
-    return replace(targets, label_separator=usual.label_separator, label_columns=usual.label_columns, several=True)
+    return replace(usual, weight_column=targets.weight_column)
 
 
 def columns_beside(wanted: Mapping[str, Kind | None], rows: Rows, reading: Reading) -> tuple[Column, ...]:

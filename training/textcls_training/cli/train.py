@@ -76,7 +76,7 @@ _GROUPS: Final = (
     Group(
         "Labels",
         ("label-separator", "class-weight", "target-precision"),
-        ("label-columns", "task", "target-recall", "merge-labels", "label-map", "label-tree"),
+        ("label-columns", "task", "merge-rows", "target-recall", "merge-labels", "label-map", "label-tree"),
     ),
     Group(
         "Few labels",

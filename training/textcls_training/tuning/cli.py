@@ -42,7 +42,7 @@ _MEASURES: Final[dict[str, Measure]] = {"accuracy": "accuracy", "macro-f1": "mac
 _OUTPUT: Final = Path("textcls.toml")
 # How `textcls train` is told to read the same rows.
 _OF_READING: Final = (
-    "text_columns", "label_column", "label_separator", "label_columns", "task", "weight_column",
+    "text_columns", "label_column", "label_separator", "label_columns", "task", "merge_rows", "weight_column",
     "format", "encoding", "delimiter", "no_quotes", "no_header", "sheet", "on_error",
 )  # fmt: skip
 
