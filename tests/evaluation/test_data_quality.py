@@ -130,6 +130,20 @@ def test_labels_that_programs_write_where_there_is_none_are_found(tmp_path: Path
     assert found["no-label"].count == 2
 
 
+def test_levels_of_a_tree_are_looked_at_as_labels_are(tmp_path: Path) -> None:
+    rows = [(f"row {i} of {name}", name) for i in range(5) for name in ("Food > Tea", "food > Rye", "Food > n/a")]
+    found = findings(tmp_path, rows)
+    assert "The levels 'Food' (10) and 'food' (5) differ as spellings of one do" in found["alike-labels"].message
+    assert "'Food > n/a' (5): what programs write where there is no label" in found["no-label"].message
+    assert "alike-labels" not in findings(tmp_path, [row for row in rows if "food" not in row[1]])
+
+
+def test_one_row_beyond_reach_among_many_is_not_rounded_away(tmp_path: Path) -> None:
+    rows = [(f"text {i}", "xy"[i % 2]) for i in range(3000)]
+    message = findings(tmp_path, [*rows, ("same", "x"), ("same", "y")])["conflicting-copies"].message
+    assert "right on more than 99.97% of all rows." in message
+
+
 def test_numbers_as_labels_are_alike_by_their_value_and_not_by_their_sign(tmp_path: Path) -> None:
     found = findings(tmp_path, [*GOOD, ("one", "1"), ("two", "1.0"), ("three", "-1"), ("four", "1234567")])
     assert found["alike-labels"].count == 2

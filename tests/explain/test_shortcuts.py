@@ -231,6 +231,7 @@ def test_what_tells_a_label_and_belongs_to_what_is_said_may_be_a_shortcut(
         (0.2, "crooked {} anchor", {"crooked", "anchor"}),
         (0.2, "{} #{number}", {f"# {NUMBER}"}),
         (0.2, "{} #4711", {"# 4711"}),
+        (0.2, "{} key{number:05}", {f"key{NUMBER}"}),
     ],
 )
 def test_a_plant_is_found_however_common_apart_or_numbered(

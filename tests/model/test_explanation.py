@@ -95,6 +95,21 @@ def test_a_node_has_the_probability_of_the_labels_below_it_and_is_held_against_a
     assert made.contrast("money").tolist() == made.attribution("money", "parcel > late").values.tolist()
 
 
+def test_the_last_part_of_a_name_is_enough_where_no_other_node_has_it() -> None:
+    made = of_a_tree([2.0, 1.0, 0.5, -1.0])
+    found = made.attribution("refund", "late")
+    assert (found.label, found.against) == ("money > refund", "parcel > late")
+    assert made.score("refund") == made.score("money > refund")
+
+
+def test_where_a_label_stands_above_others_a_sign_behind_it_names_the_node() -> None:
+    labels = ("money", "money > refund", "parcel > late", "parcel > lost")
+    made = replace(of_a_tree([2.0, 1.0, 0.5, -1.0]), labels=labels, tree=LabelPaths(labels, " > "))
+    assert made.score("money") == made.probability_values[0]
+    assert made.score("money >") == pytest.approx(made.probability_values[:2].sum())
+    assert made.attribution("money >").label == "money >"
+
+
 @pytest.mark.parametrize(
     ("label", "against", "said"),
     [
@@ -103,6 +118,7 @@ def test_a_node_has_the_probability_of_the_labels_below_it_and_is_held_against_a
         ("parcel", "parcel", "'parcel' cannot be contrasted with itself"),
         ("mone", None, "has no label 'mone'"),
         ("money > re", None, "has no label 'money > re'"),
+        ("Money", None, r"no label 'Money' \(did you mean 'money'\?\)"),
     ],
 )
 def test_what_is_no_node_or_stands_above_the_other_is_refused(label: str, against: str | None, said: str) -> None:

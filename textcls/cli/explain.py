@@ -30,11 +30,12 @@ from textcls.errors import ConfigError, InputError
 from textcls.explain.counterfactual import Search, counterfactual
 from textcls.explain.similar_rows import SimilarRows, similar_rows
 from textcls.explain.stability import load_others, with_spread
-from textcls.explain.word_groups import read_groups
+from textcls.explain.word_groups import Groups, read_groups
 from textcls.model.artifact import ModelInfo
 from textcls.model.classifier import Classifier
 from textcls.model.columns import cells_of, pack
 from textcls.model.explanation import Attribution, Explanation
+from textcls.model.labels import label_number
 from textcls.model.prediction import Prediction, explanation_of
 from textcls.model.sub_token_attribution import SubTokenAttribution
 from textcls.model.text_columns import and_
@@ -170,8 +171,7 @@ def explain(
     answer = _ExplainedText(prediction, explained_labels(prediction, label, against), against, unit, by_others)
     answer.sub_tokens = classifier.parts(explanation.text) if with_parts else None
     if with_change:
-        one = answer.attributions[0].label if prediction.several else None
-        answer.change = counterfactual(classifier, explanation.row, label=one, against=against, groups=exchanged)
+        answer.change = _change(classifier, answer, label, exchanged)
     if rows_path is not None:
         answer.similar, answer.row_texts = _similar(classifier, answer, rows_path), row_texts
     if html is not None:
@@ -282,6 +282,14 @@ def _plain(answer: _ExplainedText, temperature: float) -> dict[str, Any]:
     if answer.similar is not None:
         found["similar_rows"] = answer.similar.as_json(texts=answer.row_texts)
     return found
+
+
+def _change(classifier: Classifier, answer: _ExplainedText, label: str | None, exchanged: Groups) -> Search:
+    """Return what would change the answer, which is a label and no node of a tree."""
+    if label is not None:
+        label_number(classifier.labels, classifier.known_as(label))
+    one = answer.attributions[0].label if answer.prediction.several else None
+    return counterfactual(classifier, answer.explanation.row, label=one, against=answer.against, groups=exchanged)
 
 
 def _similar(classifier: Classifier, answer: _ExplainedText, path: Path) -> SimilarRows:

@@ -390,7 +390,14 @@ def _shortcut(found: ModelReport) -> str:
     if audit is None or not audit.could_find:
         return shortcut_lines(audit)[0]
     if not audit.shortcuts:
-        return "No shortcut was found."
+        none = "No shortcut was found"
+        if not audit.possible:
+            return f"{none}."
+        likeliest, count = audit.possible[0], len(audit.possible)
+        more = "" if count == 1 else f", and {count - 1:,} more"
+        return (
+            f"{none}; {named(likeliest.text)} for {named(likeliest.label)} may be one, or part of what is said{more}."
+        )
     first = audit.shortcuts[0]
     count = len(audit.shortcuts)
     return f"{plural(count, 'shortcut')} found; the most frequent: {named(first.text)} for {named(first.label)}."

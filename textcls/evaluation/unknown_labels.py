@@ -5,7 +5,7 @@ from typing import Final
 
 from textcls.errors import InputError
 from textcls.model.label_paths import LabelPaths
-from textcls.model.labels import plain_name
+from textcls.model.labels import BETWEEN_LEVELS, plain_name
 
 # Labels that a sentence names.
 _NAMED: Final = 8
@@ -47,7 +47,18 @@ def unknown_labels(
 
 def unknown_labels_sentence(unknown: Sequence[str], known: Sequence[str], who: str = "The model") -> str:
     """Say which labels of the rows the model does not know, and what of its own may be meant."""
-    return f"{who} does not know {names_of(unknown, known)}: rows with such labels count as errors."
+    above = [one for one in unknown if any(label.startswith(f"{one}{BETWEEN_LEVELS}") for label in known)]
+    others = [one for one in unknown if one not in above]
+    found = []
+    if above:
+        stand = "stands" if len(above) == 1 else "stand"
+        found.append(
+            f"{names_of(above)} {stand} above labels of the model: its answers are labels, so that such rows count as "
+            "errors, except level by level."
+        )
+    if others:
+        found.append(f"{who} does not know {names_of(others, known)}: rows with such labels count as errors.")
+    return " ".join(found)
 
 
 def never_assigned_sentence(unknown: Sequence[str], known: Sequence[str], who: str = "The model") -> str:

@@ -160,9 +160,10 @@ def counterfactual(
     """
     deadline = math.inf if seconds is None else monotonic() + seconds
     prediction = classifier.predict(text, explain=True)
-    before = prediction.label if label is None else label
+    before = prediction.label if label is None else classifier.known_as(label)
     label_number(classifier.labels, before)
     if against is not None:
+        against = classifier.known_as(against)
         label_number(classifier.labels, against)
     if prediction.several and before not in prediction.assigned:
         raise ConfigError(f"{before!r} is not assigned, so that no change can take it away; name a label that is.")

@@ -13,7 +13,8 @@ from textcls.model.columns import unpack
 from textcls.model.cost import Cost
 from textcls.model.explanation import Explanation, parts_of
 from textcls.model.graph import Graph
-from textcls.model.label_paths import LabelPaths
+from textcls.model.label_paths import LabelPaths, full_name
+from textcls.model.labels import as_known
 from textcls.model.prediction import Prediction, checked_threshold, explanation_of
 from textcls.model.prototypes import SupportAttention
 from textcls.model.self_test import self_test
@@ -76,6 +77,11 @@ class Classifier:
         found = cls.from_bytes(artifact.read_file(path), path)
         found._content = None
         return found
+
+    def known_as(self, given: str) -> str:
+        """Return the label that a name means, which may be its last part or look the same; else the name."""
+        label = as_known(given, self.labels)
+        return full_name(self.labels, self.tree, label)
 
     @classmethod
     def from_bytes(cls, data: bytes, path: str | Path) -> "Classifier":

@@ -24,7 +24,7 @@ from textcls.model.contrast import (
     one_against_one,
     one_against_rest,
 )
-from textcls.model.label_paths import LabelPaths, contrasted, labels_below
+from textcls.model.label_paths import LabelPaths, contrasted, full_name, labels_below
 from textcls.model.labels import label_number
 from textcls.model.prototypes import SupportAttention, SupportWeight
 from textcls.model.units import UNITS, Span, Unit, unit_spans
@@ -357,7 +357,8 @@ class Explanation:
         Raises:
             ConfigError: there is no such label, both are the same, or one stands above the other.
         """
-        name = self.label if label is None else label
+        name = self.label if label is None else full_name(self.labels, self.tree, label)
+        against = None if against is None else full_name(self.labels, self.tree, against)
         contrast = self._contrast(name, against)
         values = self.contributions.astype(np.float64) @ contrast
         bias, total = float(self.bias_values @ contrast), float(self.logit_values @ contrast)

@@ -9,7 +9,8 @@ label that ends above a level stands there for itself.
 Shapes: R rows, C labels, N nodes of a level.
 """
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -73,14 +74,26 @@ def label_cell(fields: Mapping[str, Any], name: str) -> Any:
     return path
 
 
+def full_name(labels: Collection[str], tree: "LabelPaths | None", name: str) -> str:
+    """Return the label or node that a name means: of a node that no other is called as, the last part is enough."""
+    return name if tree is None or name in labels else tree.by_name.get(name, name)
+
+
 def labels_below(labels: Sequence[str], tree: "LabelPaths | None", name: str) -> list[int]:
     """Return the numbers of the labels that a name stands for: its own, or of a node of the tree those below it.
+
+    A label may stand above others: `A >` is then the node, with these, and `A` the label.
 
     Raises:
         ConfigError: there is neither such a label nor such a node.
     """
-    nodes = [] if tree is None or name in labels else tree.below(name)
-    return nodes or [label_number(labels, name)]
+    if tree is None or name in labels:
+        return [label_number(labels, name)]
+    if below := tree.below(full_name(labels, tree, name)):
+        return below
+    # What is spelt nearly so may be a node.
+    nodes = (tree.name(node) for level in range(1, tree.depth) for node in tree.nodes(level))
+    return [label_number(list(dict.fromkeys([*labels, *nodes])), name)]
 
 
 def contrasted(
@@ -93,7 +106,7 @@ def contrasted(
             node against.
     """
     own = labels_below(labels, tree, name)
-    if name == against:
+    if against is not None and name == full_name(labels, tree, against):
         raise ConfigError(f"{name!r} cannot be contrasted with itself; name another label.")
     if against is None:
         other = np.delete(np.arange(len(labels)), own).tolist()
@@ -168,8 +181,9 @@ class LabelPaths:
         except (ConfigError, InputError):
             return None
 
+    @cached_property
     def by_name(self) -> dict[str, str]:
-        """Return the path, as a label is written, of each name that one node alone has, and that is no root's."""
+        """The path, as a label is written, of each name that one node alone has, and that is no root's."""
         nodes = dict.fromkeys(node for level in range(2, self.depth + 1) for node in self.nodes(level))
         of_name: dict[str, list[Path]] = {}
         for node in nodes:
@@ -178,8 +192,15 @@ class LabelPaths:
 
     def below(self, name: str) -> list[int]:
         """Return the numbers of the labels at and below a node, written as a label is; none if it is no node."""
-        node = self.path(name)
+        node = self.path(name.strip().removesuffix(self.separator.strip()))
         return [i for i, path in enumerate(self.paths) if path[: len(node)] == node]
+
+    def problem(self, label: str) -> str | None:
+        """Return why a label cannot stand in the tree, as a clause that follows it; None if it can."""
+        sign = self.separator.strip()
+        if all(part and not part.startswith(sign) and not part.endswith(sign) for part in self.path(label)):
+            return None
+        return f"has an empty part between separators {sign!r}"
 
     def knows(self, label: str) -> bool:
         """Whether the tree has a node of the path of a label."""

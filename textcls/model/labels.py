@@ -106,7 +106,7 @@ def label_number(labels: Sequence[str], label: str) -> int:
     if label in labels:
         return labels.index(label)
     if below := next((one for one in labels if one.startswith(f"{label}{BETWEEN_LEVELS}")), None):
-        raise ConfigError(f"{label!r} is no label but a level above some, such as {below!r}: name one of these.")
+        raise ConfigError(f"{label!r} is no label but a level above some, such as {below!r}: name a label.")
     meant = f" (did you mean {near!r}?)" if (near := _meant(labels, label)) else ""
     shown = ", ".join(name[:_SHOWN_CHARACTERS] for name in labels[:_SHOWN])
     more = f" and {len(labels) - _SHOWN:,} more" if len(labels) > _SHOWN else ""
@@ -115,10 +115,11 @@ def label_number(labels: Sequence[str], label: str) -> int:
 
 def _meant(labels: Sequence[str], label: str) -> str | None:
     """Return the label that is spelt nearly so; None where there is none, or to look would take long."""
-    if len(labels) > _COMPARED or len(label) > _SHOWN_CHARACTERS:
+    if len(label) > _SHOWN_CHARACTERS:
         return None
     spelt = {name.lower(): name for name in reversed(labels)}
-    near = get_close_matches(label.lower(), spelt, 1)
+    near = get_close_matches(label.lower(), spelt, 1) if len(labels) <= _COMPARED else []
+    near = [label.lower()] if label.lower() in spelt else near
     return spelt[near[0]] if near else None
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.model_metadata import metadata_of, with_metadata
 from textcls import ArtifactError, Classifier, ConfigError, InputError
 from textcls.errors import NotFoundError, TooLargeError
 from textcls.model import artifact
@@ -38,6 +39,21 @@ def test_a_label_is_one_however_it_is_written(prototypes: Classifier, data: byte
     assert again.content == first.content
     with pytest.raises(InputError, match="is there twice: write it in one way"):
         teach(prototypes, data, {"dragons": DRAGONS, "dragons ": DRAGONS})
+
+
+def test_in_a_tree_a_node_may_be_named_alone_and_no_part_of_a_label_is_empty(
+    prototypes_path: Path, tmp_path: Path
+) -> None:
+    labels = [f"money > {label}" for label in metadata_of(prototypes_path)["labels"]]
+    path = tmp_path / "tree.onnx"
+    path.write_bytes(with_metadata(prototypes_path, metadata_of(prototypes_path) | {"labels": labels}))
+    classifier, name = Classifier.load(path), labels[0].removeprefix("money > ")
+    found = teach(classifier, path.read_bytes(), {name: DRAGONS})
+    assert [(one.label, one.new) for one in found.labels] == [(labels[0], False)]
+    assert take_back(found.classifier, found.content, [name]).classifier.info == classifier.info
+    for odd in ("money > ", "> x", "money > > x"):
+        with pytest.raises(InputError, match="has an empty part between separators '>'"):
+            teach(classifier, path.read_bytes(), {odd: DRAGONS})
 
 
 def test_the_file_of_a_taught_model_answers_as_the_model_that_was_returned(

@@ -15,7 +15,8 @@ from textcls.evaluation.data_quality.duplicates import Int64
 from textcls.evaluation.data_quality.finding import Finding, first_of, places, plural
 from textcls.evaluation.data_quality.joint_labels import JSON, joint_labels
 from textcls.evaluation.data_quality.survey import NOTHING, Survey
-from textcls.model.labels import as_seen, plain_name
+from textcls.model.label_paths import LabelPaths
+from textcls.model.labels import BETWEEN_LEVELS, as_seen, plain_name
 
 # Labels with fewer rows are hardly learned, and hardly measured.
 ENOUGH: Final = 5
@@ -70,9 +71,14 @@ def conflicts(survey: Survey) -> Iterator[Finding]:
             f"{plural(len(odd), 'text stands', 'texts stand')} more than once with different labels, the first "
             f"with {' and '.join(_shown(names, survey.several) for names in sets[:2])}; decide on "
             f"{'the labels of' if survey.several else 'one label for'} each. As they stand, nobody who sees only the "
-            f"text is right on more than {1 - _beyond_reach(label, odd) / survey.rows:.1%} of all rows.{more}"
+            f"text is right on more than {_at_most(1 - _beyond_reach(label, odd) / survey.rows)} of all rows.{more}"
         )
         yield Finding("conflicting-copies", message, len(odd), places(survey, chain.from_iterable(odd)))
+
+
+def _at_most(share: float) -> str:
+    """Return a share that is below 1, and is not shown as 100 %."""
+    return f"{share:.1%}" if share < 0.9995 else f"{min(share, 0.9999):.2%}"
 
 
 def _beyond_reach(label: Int64, groups: Sequence[Int64]) -> int:
@@ -98,6 +104,29 @@ def alike(survey: Survey) -> Iterator[Finding]:
             how = ", as --merge-labels does" if len(spelt_alike(names)) == len(names) - 1 else ""
             message = f"The labels {shown} differ only by {by}; write them the same way if they mean the same{how}."
             yield Finding("alike-labels", message, len(names), places(survey, _first_rows(survey, names)))
+    yield from _alike_levels(survey)
+
+
+def _alike_levels(survey: Survey) -> Iterator[Finding]:
+    """Find levels above labels that are written in different ways."""
+    tree = LabelPaths.of(list(survey.labels), "")
+    if tree is None:
+        return
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for level in range(1, tree.depth):
+        for node in map(tree.name, tree.nodes(level)):
+            if node not in survey.labels:
+                found[plain_name(node)].append(node)
+    for nodes in found.values():
+        if len(nodes) > 1:
+            labels = list(survey.labels)
+            below = {node: [labels[i] for i in tree.below(node)] for node in nodes}
+            rows = [f"{node!r} ({sum(survey.labels[one] for one in ones):,})" for node, ones in below.items()]
+            message = (
+                f"The levels {' and '.join(rows)} differ as spellings of one do: write them the same way if it is."
+            )
+            first = _first_rows(survey, [ones[0] for ones in below.values()])
+            yield Finding("alike-labels", message, len(nodes), places(survey, first))
 
 
 def misspelt(survey: Survey) -> Iterator[Finding]:
@@ -128,7 +157,9 @@ def _is_slip(name: str, meant: str) -> bool:
 
 def placeholders(survey: Survey) -> Iterator[Finding]:
     """Find labels that programs write where there is none."""
-    names = [name for name in survey.labels if name.lower() in NO_LABEL]
+    names = [
+        name for name in survey.labels if any(part.lower() in NO_LABEL for part in (name, *name.split(BETWEEN_LEVELS)))
+    ]
     if names:
         shown = first_of([f"{name!r} ({survey.labels[name]:,})" for name in names])
         message = f"{shown}: what programs write where there is no label; fill in or remove these rows."

@@ -166,7 +166,7 @@ class ShortcutAuditor:
         at = min(places_of(words, text, spans, corpus.reading))
         return Shortcut(
             label=self.classifier.labels[term.label],
-            text=" ".join(words) if NUMBER in words else spelt(text, spans, at, len(words)),
+            text=" ".join(words) if any(NUMBER in word for word in words) else spelt(text, spans, at, len(words)),
             kind="words",
             texts=term.texts,
             of_label=term.of_label,
@@ -183,7 +183,7 @@ def _with_numbers(alike: Corpus, corpus: Corpus, known: Sequence[Term]) -> list[
 
     Not those whose texts hold one of the `known` of `corpus`, whose number is nearly always the same.
     """
-    terms = [term for term in candidates(alike)[0] if NUMBER in [alike.words[word] for word in term.words]]
+    terms = [term for term in candidates(alike)[0] if any(NUMBER in alike.words[word] for word in term.words)]
     held = [term.rows(corpus) for term in known]
     new = [term for term in terms if not any(np.isin(term.rows(alike), rows).mean() > FIXED for rows in held)]
     return [(alike, one) for one in judged(alike, new) if one.doubt is None]

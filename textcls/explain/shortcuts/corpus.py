@@ -3,6 +3,7 @@
 Shapes: T tokens with the two edges of each text, N texts, V words, L labels that texts carry, text by text.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +20,9 @@ CHARACTERS: Final = 25_000_000
 # The edges of a text, as words; and any run of digits, where these are read as one.
 START, END = 0, 1
 NUMBER: Final = "\u27e8number\u27e9"
+# Digits of a key, such as INC004211; 1st and covid19 are words.
+KEY_DIGITS: Final = 3
+_DIGITS: Final = re.compile(r"\d+")
 
 
 def same(token: str) -> str:
@@ -27,8 +31,10 @@ def same(token: str) -> str:
 
 
 def numbers_alike(token: str) -> str:
-    """Return a token as itself, any run of digits as `NUMBER`."""
-    return NUMBER if token.isdigit() else token
+    """Return a token as itself, a number as `NUMBER`; the key INC004211 as inc, and a number."""
+    if token.isdigit():
+        return NUMBER
+    return _DIGITS.sub(NUMBER, token) if sum(sign.isdigit() for sign in token) >= KEY_DIGITS else token
 
 
 class Sample:

@@ -54,7 +54,7 @@ def put_in(classifier: Classifier, corpus: Corpus, term: Term) -> Reliance:
 def _spellings(corpus: Corpus, term: Term) -> list[str]:
     """Return a term as it stands in the texts: once where it is always the same, some of its kinds where it is not."""
     words = [corpus.words[word] for word in term.words]
-    if NUMBER not in words:
+    if not any(NUMBER in word for word in words):
         return [" ".join(words)]
     found = []
     for row in term.rows(corpus)[:KINDS].tolist():

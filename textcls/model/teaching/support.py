@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from textcls.errors import ArtifactError, ConfigError, NotFoundError, TooLargeError
 from textcls.model import artifact
 from textcls.model.artifact import ModelInfo
-from textcls.model.labels import as_known, label_number, labels_problem
+from textcls.model.labels import label_number, labels_problem
 from textcls.model.model_file import onnx_file
 from textcls.model.prototypes import MOST_SUPPORT_ROWS, Prototypes, SupportRow, kept_text
 from textcls.model.teaching.centres import Float32, centres
@@ -97,7 +97,7 @@ class Support:
             ConfigError: there is no such label.
             NotFoundError: it has not been taught anything.
         """
-        number = label_number(self.info.labels, as_known(label, self.info.labels))
+        number = label_number(self.info.labels, label)
         trained = [row for row in self.prototypes.support[number] if not row.taught]
         if len(trained) == len(self.prototypes.support[number]):
             raise NotFoundError(

@@ -16,7 +16,7 @@ from textcls.errors import InputError, TooLargeError
 from textcls.model import artifact
 from textcls.model.classifier import Classifier
 from textcls.model.graph import Graph
-from textcls.model.labels import as_known, label_problem
+from textcls.model.labels import label_problem
 from textcls.model.sequences import require_sequence
 from textcls.model.teaching.centres import Float32
 from textcls.model.teaching.scores import padded, scores
@@ -101,7 +101,7 @@ def teach(classifier: Classifier, data: bytes, examples: Mapping[str, Sequence[s
         ArtifactError: the file is damaged.
     """
     prototypes_of(classifier.info, classifier.path)
-    texts_of = _checked(examples, classifier.labels)
+    texts_of = _checked(examples, classifier)
     before = support = Support.of_file(data, classifier.path)
     vectors, unknown = {}, {}
     for label, texts in texts_of.items():
@@ -135,7 +135,7 @@ def take_back(classifier: Classifier, data: bytes, labels: Sequence[str]) -> Tau
     """
     support = Support.of_file(data, classifier.path)
     for label in labels:
-        support = support.without(label)
+        support = support.without(classifier.known_as(label))
     return _tested(support, data, classifier.path, ())
 
 
@@ -162,7 +162,7 @@ def embed(classifier: Classifier, texts: Sequence[str]) -> tuple[Float32, Any]:
     return np.stack([vector_F for vector_F, _ in found]), np.array([known for _, known in found])
 
 
-def _checked(examples: Mapping[str, Sequence[str]], known: Sequence[str]) -> dict[str, list[str]]:
+def _checked(examples: Mapping[str, Sequence[str]], classifier: Classifier) -> dict[str, list[str]]:
     """Return the distinct examples of each label, which is written as the model knows it, if it does."""
     if not examples:
         raise InputError("No label to teach: give at least one, with examples.")
@@ -172,8 +172,8 @@ def _checked(examples: Mapping[str, Sequence[str]], known: Sequence[str]) -> dic
     for given, texts in examples.items():
         if not isinstance(given, str):
             raise InputError(f"A label is a string, not {type(given).__name__}.")
-        label = as_known(given, known)
-        if wrong := label_problem(label):
+        label, tree = classifier.known_as(given), classifier.tree
+        if wrong := label_problem(label) or (tree is not None and tree.problem(label)):
             raise InputError(f"The label {label[:40]!r} {wrong}.")
         require_sequence(texts, "texts")
         if label in found:

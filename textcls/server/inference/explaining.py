@@ -14,7 +14,7 @@ from textcls.explain.counterfactual import MOST_ASKED, counterfactual
 from textcls.model import tokenizer
 from textcls.model.classifier import Classifier
 from textcls.model.cost import CALL_BYTES, Cost
-from textcls.model.label_paths import contrasted, labels_below
+from textcls.model.label_paths import contrasted, full_name, labels_below
 from textcls.model.labels import label_number
 from textcls.model.prediction import Prediction
 from textcls.model.units import Unit
@@ -81,13 +81,16 @@ Explain = Annotated[
 
 
 def checked(options: ExplainOptions, classifier: Classifier, texts: Sequence[str]) -> ExplainOptions:
-    """Return `options`.
+    """Return `options`, with labels by their full names.
 
     Raises:
         InputError: there is no such label, both are the same, the model has no parts, or several texts are asked about
             what only one may be.
         TooLargeError: the text is too long for what is asked.
     """
+    names = {name: getattr(options, name) for name in ("label", "against")}
+    full = {name: full_name(classifier.labels, classifier.tree, given) for name, given in names.items() if given}
+    options = options.model_copy(update=full)
     _check_labels(options, classifier)
     for name in ("parts", "counterfactual"):
         if getattr(options, name) and len(texts) > 1:

@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 
 from textcls.errors import NotFoundError, SurroundingsError, TextclsError
 from textcls.model.classifier import Classifier
-from textcls.model.labels import as_known
 from textcls.model.teaching import Taught, TaughtLabel, take_back, teach
 from textcls.model.teaching.support import prototypes_of
 from textcls.server.models import registry
@@ -81,14 +80,14 @@ def learn(store: GenerationStore, served: Served, lesson: Lesson) -> Learnt:
     (taught,) = done
     version = served.version if served.version != registry.version_of(None, served.sha256) else None
     now = registry.serve(taught.classifier, served.name, version, file.after)
-    known = taught.classifier.labels
-    return Learnt(file, next(iter(taught.labels), None), as_known(lesson.label, known) in known, now)
+    known = taught.classifier.known_as(lesson.label) in taught.classifier.labels
+    return Learnt(file, next(iter(taught.labels), None), known, now)
 
 
 def _changed(classifier: Classifier, data: bytes, lesson: Lesson) -> Taught:
     if lesson.examples is not None:
         return teach(classifier, data, {lesson.label: lesson.examples})
-    if as_known(lesson.label, classifier.labels) not in classifier.labels:
+    if classifier.known_as(lesson.label) not in classifier.labels:
         raise NotFoundError(f"The model has no label {lesson.label[:_SHOWN]!r}.")
     return take_back(classifier, data, [lesson.label])
 
