@@ -21,6 +21,7 @@ from tests.data.tables import CSV, JSONL, TSV, TWO, Write, copied, feed, notes_o
 from textcls import InputError
 from textcls.data import BadRows, ReadOptions, open_labelled, open_table, read_labelled, writing
 from textcls.data.rows import Row
+from textcls.data.tables import open_tables
 
 Rows = list[dict[str, Any]]
 HEADER = ["text", "label"]
@@ -246,6 +247,16 @@ def test_the_files_of_a_folder_are_one_table_in_the_order_of_their_names(tmp_pat
     (tmp_path / ".hidden.csv").write_text("x")
     (tmp_path / "state.json").write_text("{}")
     assert rows_of(tmp_path) == TWO
+
+
+def test_of_a_folder_of_texts_it_is_said_that_they_are_read_line_by_line(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / f"{name}.txt").write_text("one\ntwo\n")
+    with open_tables([tmp_path]) as table:
+        assert len(list(table.rows)) == 4
+        assert "2 files are read line by line; where each is one text, name the folder above" in table.notes[0]
+    with open_tables([tmp_path / "a.txt", tmp_path / "b.txt"]) as table:
+        assert not table.notes
 
 
 def test_folders_of_classes_give_a_text_a_file(tmp_path: Path) -> None:

@@ -139,6 +139,11 @@ def open_tables(
         parts = tuple(Part(name, content.columns) for name, content in zip(names, contents, strict=True))
         notes = [note for content in contents for note in content.notes]
         first = contents[0]
+        if len(every) > len(paths) and first.columns == ("text",) and first.format in ("lines", "fasttext"):
+            notes.append(
+                f"{len(every):,} files are read line by line; where each is one text, name the folder above theirs, "
+                "whose folders hold one text a file."
+            )
         yield Table(first.columns, _good(names, contents, bad), parts, first.format, notes, bad, first.schema)
 
 

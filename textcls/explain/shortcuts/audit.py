@@ -133,7 +133,11 @@ class ShortcutAuditor:
         terms, tested = candidates(corpus)
         found = [(corpus, one) for one in judged(corpus, terms)]
         alike = corpus.read_again(numbers_alike)
-        found += _with_numbers(alike, corpus, [one.term for _, one in found if one.doubt is None])
+        numbered = _with_numbers(alike, corpus, [one.term for _, one in found if one.doubt is None])
+        whole = [_words(*one) for one in numbered]
+        # A sign before numbers is doubted by itself, and told with them.
+        found = [one for one in found if one[1].doubt is None or not any(_words(*one) <= words for words in whole)]
+        found += numbered
         called = sorted((one for one in found if one[1].doubt is None), key=lambda one: -one[1].term.texts)
         shortcuts = self._shortcuts(called[:MOST_CALLED])
         doubted = sorted((one for one in found if one[1].doubt is not None), key=lambda one: one[1].strength)
@@ -187,6 +191,10 @@ def _with_numbers(alike: Corpus, corpus: Corpus, known: Sequence[Term]) -> list[
     held = [term.rows(corpus) for term in known]
     new = [term for term in terms if not any(np.isin(term.rows(alike), rows).mean() > FIXED for rows in held)]
     return [(alike, one) for one in judged(alike, new) if one.doubt is None]
+
+
+def _words(corpus: Corpus, judged: Judged) -> set[str]:
+    return {corpus.words[word] for word in judged.term.words}
 
 
 def _of_length(label: str, cue: LengthCue) -> Shortcut:

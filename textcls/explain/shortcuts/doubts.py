@@ -3,10 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from textcls.explain.shortcuts.coherence import Coherence
 from textcls.explain.shortcuts.corpus import Corpus
 from textcls.explain.shortcuts.placement import Neighbours, misfit
-from textcls.explain.shortcuts.terms import Term
+from textcls.explain.shortcuts.terms import FIXED, Term
 
 # A term that stands anywhere has to tell its label so surely, and in so many texts: among fewer some word that belongs
 # there looks by chance as if it did not.
@@ -45,7 +47,7 @@ def judged(corpus: Corpus, terms: Sequence[Term]) -> list[Judged]:
     every.sort(key=lambda one: (one.doubt is not None, -len(one.term.words)))
     found: list[Judged] = []
     for one in every:
-        if not any(_overlap(one, other) for other in found):
+        if not any(_overlap(corpus, one, other) for other in found):
             found.append(one)
     return found
 
@@ -78,9 +80,16 @@ def _is_misspelt(corpus: Corpus, term: Term) -> bool:
     return bool(corpus.counts[right].sum() > RIGHT * len(term.first_O))
 
 
-def _overlap(one: Judged, other: Judged) -> bool:
-    """Return whether a term is part of another one, or a doubted one holds what is beyond doubt."""
+def _overlap(corpus: Corpus, one: Judged, other: Judged) -> bool:
+    """Return whether a term is part of another one, a doubted one holds what is beyond doubt, or both are pieces of one
+    phrase: they share words and nearly all texts.
+    """
     words, others = set(one.term.words), set(other.term.words)
     if one.doubt is not None and other.doubt is None and others <= words:
         return True
-    return words <= others and one.term.texts < 1.25 * other.term.texts
+    if words <= others:
+        return one.term.texts < 1.25 * other.term.texts
+    if not words & others or one.term.label != other.term.label:
+        return False
+    rows, theirs = one.term.rows(corpus), other.term.rows(corpus)
+    return len(np.intersect1d(rows, theirs)) > FIXED * max(len(rows), len(theirs))
