@@ -211,6 +211,19 @@ def test_a_model_of_rows_that_were_merged_reads_others_so_too(lines: Path, tmp_p
     assert f"{len(rows):,} rows are {len(labelled):,} texts" in said.stderr
     assert json.loads(succeed("evaluate", tmp_path / "m.onnx", path, "--json"))["rows"] == len(labelled)
     assert f"{len(labelled)} rows" in succeed("drift", tmp_path / "m.onnx", path)
-    advice = "Where a text may have several labels, use --merge-rows."
-    assert advice in " ".join(succeed("check", path, "--on-error", "skip").split())
+    assert f"{len(rows):,} rows are {len(labelled):,} texts" in run("evaluate", tmp_path / "m.onnx", path).stderr
+    # A column that is read as well changes nothing; where nothing is labelled each row counts.
+    numbered = [(*row, str(i % 2)) for i, row in enumerate(rows)]
+    by = write_rows(tmp_path / "by.csv", [("text", "label", "n"), *numbered])
+    report = ("report", tmp_path / "m.onnx", by, "--by", "n", "--output", tmp_path / "r.json")
+    assert f"{len(labelled):,} rows ->" in succeed(*report)
+    bare = write_rows(tmp_path / "bare.csv", [("text",), *((text,) for text, _ in rows)])
+    assert f"{len(rows)} rows" in succeed("drift", tmp_path / "m.onnx", bare)
+    # The lists of other rows are read, too.
+    assert f"{len(labelled):,} rows with labels" in succeed("drift", tmp_path / "m.onnx", lines)
+    for refused in (("--write", "w.csv"), ("--labels", "--suspects", "w.csv"), ("--column", "text")):
+        assert "--merge-rows makes one row of" in fail(2, "check", path, "--merge-rows", *refused)
+    advice = "Where each label of a text has a row of its own, use --merge-rows."
+    for several in ([], ["--task", "several"]):
+        assert advice in " ".join(succeed("check", path, "--on-error", "skip", *several).split())
     assert advice not in " ".join(succeed("check", path, "--merge-rows").split())

@@ -127,6 +127,9 @@ def test_a_node_above_labels_is_explained_as_a_label_is(model_path: Path, sample
     )
     shown = succeed("explain", model_path, text, "--label", "money", "--contrast", "goods")
     assert "why money and not goods:" in shown
+    # Held against its own node, the answer gives way to the best label elsewhere.
+    assert classifier.predict(text).label in below
+    assert "and not money:" in succeed("explain", model_path, text, "--contrast", "money")
     rows = succeed("explain", model_path, text, "--label", "money", "--rows", sample_path)
     assert "money > billing" in rows.split("another")[0]
     score = sum(scored.score for scored in classifier.predict(text).top() if scored.label in below)

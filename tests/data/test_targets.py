@@ -223,15 +223,16 @@ def test_where_each_label_has_a_row_a_text_has_the_labels_of_all_of_its_rows(row
     texts = list(dict.fromkeys(f"text {text}" for text, _ in rows))
     assert list(found.texts) == texts
     assert found.labels == [{label: 1.0 for text, label in rows if label and f"text {text}" == one} for one in texts]
-    said = f"{len(rows):,} rows are {len(texts):,} texts, each with the labels of all of its rows."
+    texts_said = "1 text" if len(texts) == 1 else f"{len(texts):,} texts"
+    said = f"{len(rows):,} rows are {texts_said}, each with the labels of all of its rows."
     assert (said in found.notes) == (len(texts) < len(rows))
 
 
-def test_rows_that_differ_in_a_column_beside_the_text_are_not_merged(write: Write) -> None:
-    path = write("a.csv", "text,label,price\na,x,1\na,y,1\na,z,2\n")
+def test_whatever_stands_beside_a_text_its_rows_are_one_with_what_stands_beside_the_first(write: Write) -> None:
+    path = write("a.csv", "text,label,price\na,x,1\nb,y,1\na,z,2\n")
     found = read_labelled(path, targets=TargetOptions(merge_rows=True), more=["price"])
-    assert found.labels == [{"x": 1.0, "y": 1.0}, {"z": 1.0}]
-    assert found.more == {"price": ["1", "2"]}
+    assert found.labels == [{"x": 1.0, "z": 1.0}, {"y": 1.0}]
+    assert found.more == {"price": ["1", "1"]}
 
 
 def test_rows_are_merged_with_other_ways_of_writing_labels_and_never_with_weights(write: Write) -> None:

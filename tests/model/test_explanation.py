@@ -106,8 +106,19 @@ def test_where_a_label_stands_above_others_a_sign_behind_it_names_the_node() -> 
     labels = ("money", "money > refund", "parcel > late", "parcel > lost")
     made = replace(of_a_tree([2.0, 1.0, 0.5, -1.0]), labels=labels, tree=LabelPaths(labels, " > "))
     assert made.score("money") == made.probability_values[0]
-    assert made.score("money >") == pytest.approx(made.probability_values[:2].sum())
-    assert made.attribution("money >").label == "money >"
+    assert made.score("money >") == made.score(" money> ") == pytest.approx(made.probability_values[:2].sum())
+    assert made.attribution("money> ").label == "money >"
+    # Where no label stands there, the sign says nothing more.
+    assert made.attribution("parcel >").label == "parcel"
+    with pytest.raises(ConfigError, match="cannot be contrasted with itself"):
+        made.attribution("parcel >", "parcel")
+
+
+def test_a_name_that_several_nodes_have_is_not_guessed_at() -> None:
+    labels = ("food > cook", "food > bake", "sales > cook", "sales > call")
+    made = replace(of_a_tree([1, 2, 3, 4]), labels=labels, tree=LabelPaths(labels, " > "))
+    with pytest.raises(ConfigError, match="'cook' may be 'food > cook' or 'sales > cook': name one by its whole path"):
+        made.attribution("cook")
 
 
 @pytest.mark.parametrize(

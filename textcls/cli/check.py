@@ -110,7 +110,7 @@ def check(
     With --write, the rows are written to another file without what everybody would mend. Rows that cannot be used then
     end the work, unless --on-error skip leaves them out.
     """
-    _check_outputs(mended_path, suspects, mends=bool(kinds), audits=audits, escape_formulas=escape_formulas)
+    _check_outputs(mended_path, suspects, targets, mends=bool(kinds), audits=audits, escape_formulas=escape_formulas)
     mended_table = None
     if mended_path is not None:
         _check_place(mended_path, data, suspects, targets)
@@ -163,7 +163,13 @@ def _keeping(rows: Iterable[LabelledRow[Target]], kept: list[LabelledRow[Target]
 
 
 def _check_outputs(
-    mended_path: Path | None, suspects: Path | None, *, mends: bool, audits: bool, escape_formulas: bool
+    mended_path: Path | None,
+    suspects: Path | None,
+    targets: TargetOptions,
+    *,
+    mends: bool,
+    audits: bool,
+    escape_formulas: bool,
 ) -> None:
     """Refuse what belongs to a table that is not asked for."""
     if mends and mended_path is None:
@@ -172,6 +178,8 @@ def _check_outputs(
         raise ConfigError("--suspects needs --labels, which finds them.")
     if escape_formulas and mended_path is None and suspects is None:
         raise ConfigError("--escape-formulas needs --write or --suspects, which write a table.")
+    if targets.merge_rows and (mended_path is not None or suspects is not None):
+        raise ConfigError("--merge-rows makes one row of several, and --write and --suspects copy rows; leave one out.")
 
 
 def _check_place(path: Path, data: Sequence[Readable], suspects: Path | None, targets: TargetOptions) -> None:

@@ -13,7 +13,7 @@ from textcls.data.memory import Readable
 from textcls.data.source import STANDARD
 from textcls.data.targets import Target, columns_of_labels
 from textcls.display.text import plural
-from textcls.errors import InputError
+from textcls.errors import ConfigError, InputError
 from textcls.explain import telling_columns
 from textcls.model.columns import Column, Kind
 from textcls.model.label_paths import label_columns
@@ -48,8 +48,12 @@ def named_columns(
 
     Raises:
         InputError: the file cannot be read, or * is asked of standard input, which cannot be read twice.
-        ConfigError: a column has no name, or two kinds.
+        ConfigError: a column has no name, or two kinds, or rows are merged.
     """
+    if given and targets.merge_rows:
+        raise ConfigError(
+            "--merge-rows makes one row of all with the same text, whose other columns may differ; leave --column out."
+        )
     named = wanted_kinds([one for one in given if one != EVERY_COLUMN])
     if EVERY_COLUMN not in given:
         return named

@@ -142,6 +142,7 @@ def inspect(
         return
     once([path for path in (data, against) if path is not None])
     _check_outputs([path for path in (model, data, against) if path is not None], html, lexicon_path)
+    only = tuple(map(classifier.known_as, only))
     for label in only:
         label_number(classifier.labels, label)  # Refused before the file is opened.
     if against is not None:

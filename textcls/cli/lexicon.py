@@ -71,6 +71,7 @@ def lexicon(
         raise ConfigError("--label and --top choose what is shown, and --output writes all of it; leave them out.")
     classifier = Classifier.load(model)
     others = [] if others_path is None else load_others(others_path, classifier)
+    only = tuple(map(classifier.known_as, only))
     for label in only:
         label_number(classifier.labels, label)
     first = None if before is None else Classifier.load(before)

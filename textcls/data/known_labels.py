@@ -37,16 +37,22 @@ def label_sets_if_known(
         say: takes sentences on labels that could not be read and on empty cells beside others, once all is read.
     """
     rows = _known(table, items, texts, column, usual, say)
-    yield from _merged(rows) if usual.merge_rows else rows
+    # A file without labels has a row a text.
+    merges = usual.merge_rows and all(column in part.columns for part in table.parts)
+    yield from _merged(rows) if merges else rows
 
 
 def _merged(rows: Iterator[tuple[str, LabelSet | None]]) -> Iterator[tuple[str, LabelSet | None]]:
-    """Yield one row a text, with the labels of all of its rows, where each label has a row of its own."""
-    found: dict[str, LabelSet | None] = {}
+    """Yield one row for all with labels that have the same text, with the labels of all; others as they are."""
+    found: dict[str, LabelSet] = {}
+    unknown: list[str] = []
     for text, labels in rows:
-        before = found.get(text)
-        found[text] = labels if before is None else {**before, **(labels or {})}
+        if labels is None:
+            unknown.append(text)
+        else:
+            found[text] = {**found.get(text, {}), **labels}
     yield from found.items()
+    yield from ((text, None) for text in unknown if text not in found)
 
 
 def _known(
@@ -89,8 +95,12 @@ def _reader(table: Table, texts: tuple[str, ...], column: str, usual: TargetOpti
         return partial(_of_columns, reader=labels_of_columns(table, by_column, texts))
     parse = label_sets.of_words if table.format == "fasttext" else partial(_of_cell, separator=usual.label_separator)
     if usual.merge_rows and usual.label_separator is None and table.format != "fasttext":
-        parse = label_sets.one_or_none
+        parse = _one_or_list
     return partial(_of_column, column=column, parse=parse)
+
+
+def _one_or_list(value: Any) -> LabelSet | str:
+    return label_sets.structured(value) if isinstance(value, list | dict) else label_sets.one_or_none(value)
 
 
 def _of_cell(value: Any, separator: str | None) -> LabelSet | str:

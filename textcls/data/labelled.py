@@ -319,7 +319,7 @@ def open_targets(
             by_column = labels_of_columns(table, targets, texts)
             names = tuple(by_column.labels.values())
             rows: Iterator[LabelledRow[Target]] = _rows(table, items, by_column, targets.weight_column)
-            rows = _merged(table, rows, more) if targets.merge_rows else rows
+            rows = _merged(table, rows) if targets.merge_rows else rows
             yield LabelledTable(texts, " ".join(targets.label_columns), rows, table.notes, names)
             return
         label = _label_column(table, label_column, usual, texts)
@@ -328,7 +328,7 @@ def open_targets(
         rows = _found_out(table, items, label, targets, usual_targets.label_separator)
         if usual.names is not None:
             rows = (usual.names.of_row(row, table.bad) for row in rows)
-        rows = _merged(table, rows, more) if targets.merge_rows else rows
+        rows = _merged(table, rows) if targets.merge_rows else rows
         yield LabelledTable(texts, label, rows, table.notes)
 
 
@@ -375,23 +375,21 @@ def _found_out(
     yield from _rows(table, chain(head, items), read, targets.weight_column)
 
 
-def _merged(table: Table, rows: Iterable[LabelledRow[Target]], more: Sequence[str]) -> Iterator[LabelledRow[Target]]:
-    """Yield one row for all that agree in text and columns beside it, with the labels of all; what is said of it, of
-    the first. All are held in memory.
-    """
-    found: dict[tuple[str, ...], LabelledRow[Target]] = {}
+def _merged(table: Table, rows: Iterable[LabelledRow[Target]]) -> Iterator[LabelledRow[Target]]:
+    """Read all rows, and return one for each text, with the labels of all of its rows; else it is the first of them."""
+    found: dict[str, LabelledRow[Target]] = {}
+    sets: dict[str, dict[str, float]] = {}
     count = 0
     for row in rows:
         count += 1
-        key = (row.text, *(str(row.row.fields.get(name)) for name in more))
-        merged = found[key].label if key in found else {}
-        labels = dict.fromkeys([row.label], 1.0) if isinstance(row.label, str) else row.label
-        assert not isinstance(merged, str)
-        both = dict(merged) | {name: max(share, merged.get(name, 0.0)) for name, share in labels.items()}
-        found[key] = found.get(key, row)._replace(label=both)
+        found.setdefault(row.text, row)
+        labels = sets.setdefault(row.text, {})
+        for name, share in ({row.label: 1.0} if isinstance(row.label, str) else row.label).items():
+            labels[name] = max(share, labels.get(name, 0.0))
     if len(found) < count:
-        table.notes.append(f"{count:,} rows are {len(found):,} texts, each with the labels of all of its rows.")
-    yield from found.values()
+        texts = "1 text" if len(found) == 1 else f"{len(found):,} texts"
+        table.notes.append(f"{count:,} rows are {texts}, each with the labels of all of its rows.")
+    return (row._replace(label=sets[text]) for text, row in found.items())
 
 
 def _are_answers(table: Table, column: str, rows: Sequence[Row]) -> bool:

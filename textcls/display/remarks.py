@@ -17,7 +17,7 @@ from textcls.explain.global_explanation.summary import GlobalExplanation, LabelE
 from textcls.explain.shortcuts.audit import LEAST_TEXTS, Shortcut, ShortcutAudit
 from textcls.explain.similar_rows import SimilarRows
 from textcls.model.explanation import Attribution, Explanation, Spread
-from textcls.model.prediction import Prediction
+from textcls.model.prediction import Prediction, explanation_of
 from textcls.model.prototypes import SupportWeight
 
 # So many of the labels of a text are explained without being asked for.
@@ -39,11 +39,15 @@ def explained_labels(
 ) -> tuple[Sequence[str], Sequence[str]]:
     """Return which labels an explanation is shown of, and which more are assigned.
 
-    That is the label asked for, or else the answer; of several labels a text each of those assigned, and where there is
-    none, the most probable.
+    That is the label asked for, or else the answer, or what would be without the label or node it is held against; of
+    several labels a text each of those assigned, and where there is none, the most probable.
     """
-    if label is not None or not prediction.several:
-        return [prediction.label if label is None else label], ()
+    if label is not None:
+        return [label], ()
+    if not prediction.several:
+        explanation = explanation_of(prediction)
+        others = None if against is None else explanation.most_probable_outside(explanation.below(against))
+        return [others or prediction.label], ()
     assigned = [name for name in prediction.assigned if name != against]
     return assigned[:MOST_EXPLAINED] or [prediction.label], assigned[MOST_EXPLAINED:]
 

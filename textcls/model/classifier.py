@@ -79,8 +79,15 @@ class Classifier:
         return found
 
     def known_as(self, given: str) -> str:
-        """Return the label that a name means, which may be its last part or look the same; else the name."""
+        """Return the label that a name means, which may be its last part or look the same; else the name.
+
+        Raises:
+            ConfigError: several labels end so.
+        """
         label = as_known(given, self.labels)
+        # With a sign behind it, it names no label.
+        if self.tree is None or label.endswith(self.tree.separator.strip()):
+            return label
         return full_name(self.labels, self.tree, label)
 
     @classmethod

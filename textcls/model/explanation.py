@@ -571,7 +571,8 @@ class Explanation:
     def most_probable_outside(self, numbers: Sequence[int]) -> str | None:
         """Return the most probable of the labels that are not of these numbers; None if there is none."""
         order = np.argsort(-self.probability_values, kind="stable").tolist()
-        return next((self.labels[i] for i in order if i not in numbers), None)
+        inside = set(numbers)
+        return next((self.labels[i] for i in order if i not in inside), None)
 
     def _number(self, label: str) -> int:
         return label_number(self.labels, label)

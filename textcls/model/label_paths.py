@@ -75,8 +75,21 @@ def label_cell(fields: Mapping[str, Any], name: str) -> Any:
 
 
 def full_name(labels: Collection[str], tree: "LabelPaths | None", name: str) -> str:
-    """Return the label or node that a name means: of a node that no other is called as, the last part is enough."""
-    return name if tree is None or name in labels else tree.by_name.get(name, name)
+    """Return the label or node that a name means: of a node that no other is called as, the last part is enough.
+
+    Raises:
+        ConfigError: several nodes end so.
+    """
+    if tree is None or name in labels:
+        return name
+    sign = tree.separator.strip()
+    plain = name.strip()
+    if plain.endswith(sign):
+        node = plain.removesuffix(sign).strip()
+        return f"{node} {sign}" if node in labels else node
+    if len(nodes := tree.ending_in(plain)) > 1:
+        raise ConfigError(f"{plain!r} may be {nodes[0]!r} or {nodes[1]!r}: name one by its whole path.")
+    return tree.by_name.get(plain, plain)
 
 
 def labels_below(labels: Sequence[str], tree: "LabelPaths | None", name: str) -> list[int]:
@@ -89,7 +102,8 @@ def labels_below(labels: Sequence[str], tree: "LabelPaths | None", name: str) ->
     """
     if tree is None or name in labels:
         return [label_number(labels, name)]
-    if below := tree.below(full_name(labels, tree, name)):
+    full = full_name(labels, tree, name)
+    if below := [labels.index(full)] if full in labels else tree.below(full):
         return below
     # What is spelt nearly so may be a node.
     nodes = (tree.name(node) for level in range(1, tree.depth) for node in tree.nodes(level))
@@ -106,7 +120,7 @@ def contrasted(
             node against.
     """
     own = labels_below(labels, tree, name)
-    if against is not None and name == full_name(labels, tree, against):
+    if against is not None and full_name(labels, tree, name) == full_name(labels, tree, against):
         raise ConfigError(f"{name!r} cannot be contrasted with itself; name another label.")
     if against is None:
         other = np.delete(np.arange(len(labels)), own).tolist()
@@ -189,6 +203,12 @@ class LabelPaths:
         for node in nodes:
             of_name.setdefault(node[-1], []).append(node)
         return {name: self.name(of[0]) for name, of in of_name.items() if len(of) == 1 and name not in self._roots}
+
+    def ending_in(self, name: str) -> list[str]:
+        """Return the nodes whose last part this is, if none is a root."""
+        nodes = dict.fromkeys(node for level in range(1, self.depth + 1) for node in self.nodes(level))
+        found = [node for node in nodes if node[-1] == name]
+        return [] if (name,) in found else list(map(self.name, found))
 
     def below(self, name: str) -> list[int]:
         """Return the numbers of the labels at and below a node, written as a label is; none if it is no node."""

@@ -15,7 +15,7 @@ from textcls.evaluation.data_quality.duplicates import Int64
 from textcls.evaluation.data_quality.finding import Finding, first_of, places, plural
 from textcls.evaluation.data_quality.joint_labels import JSON, joint_labels
 from textcls.evaluation.data_quality.survey import NOTHING, Survey
-from textcls.model.label_paths import LabelPaths
+from textcls.model.label_paths import LabelPaths, Path
 from textcls.model.labels import BETWEEN_LEVELS, as_seen, plain_name
 
 # Labels with fewer rows are hardly learned, and hardly measured.
@@ -66,7 +66,8 @@ def conflicts(survey: Survey) -> Iterator[Finding]:
     odd = [g for g in duplicates.groups(survey.exact) if len(set(label[g].tolist())) > 1 and int(g[0]) not in blank]
     if odd:
         sets = sorted(survey.sets[i] for i in set(label[odd[0]].tolist()))
-        more = "" if survey.several else " Where a text may have several labels, use --merge-rows."
+        a_row_each = all(len(names) <= 1 for names in survey.sets)
+        more = " Where each label of a text has a row of its own, use --merge-rows." if a_row_each else ""
         message = (
             f"{plural(len(odd), 'text stands', 'texts stand')} more than once with different labels, the first "
             f"with {' and '.join(_shown(names, survey.several) for names in sets[:2])}; decide on "
@@ -108,23 +109,20 @@ def alike(survey: Survey) -> Iterator[Finding]:
 
 
 def _alike_levels(survey: Survey) -> Iterator[Finding]:
-    """Find levels above labels that are written in different ways."""
-    tree = LabelPaths.of(list(survey.labels), "")
+    """Find levels above labels that are written in different ways, below the same one."""
+    labels = list(survey.labels)
+    tree = None if survey.several else LabelPaths.of(labels, "")
     if tree is None:
         return
-    found: defaultdict[str, list[str]] = defaultdict(list)
-    for level in range(1, tree.depth):
-        for node in map(tree.name, tree.nodes(level)):
-            if node not in survey.labels:
-                found[plain_name(node)].append(node)
+    found: defaultdict[tuple[Path, str], list[str]] = defaultdict(list)
+    for node in dict.fromkeys(node for level in range(1, tree.depth + 1) for node in tree.nodes(level)):
+        found[node[:-1], plain_name(node[-1])].append(tree.name(node))
     for nodes in found.values():
-        if len(nodes) > 1:
-            labels = list(survey.labels)
+        # Where all are labels, that has been told.
+        if len(nodes) > 1 and not all(node in survey.labels for node in nodes):
             below = {node: [labels[i] for i in tree.below(node)] for node in nodes}
             rows = [f"{node!r} ({sum(survey.labels[one] for one in ones):,})" for node, ones in below.items()]
-            message = (
-                f"The levels {' and '.join(rows)} differ as spellings of one do: write them the same way if it is."
-            )
+            message = f"The levels {' and '.join(rows)} look like spellings of one; write them the same way if so."
             first = _first_rows(survey, [ones[0] for ones in below.values()])
             yield Finding("alike-labels", message, len(nodes), places(survey, first))
 

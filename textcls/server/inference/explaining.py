@@ -89,7 +89,10 @@ def checked(options: ExplainOptions, classifier: Classifier, texts: Sequence[str
         TooLargeError: the text is too long for what is asked.
     """
     names = {name: getattr(options, name) for name in ("label", "against")}
-    full = {name: full_name(classifier.labels, classifier.tree, given) for name, given in names.items() if given}
+    try:
+        full = {name: full_name(classifier.labels, classifier.tree, given) for name, given in names.items() if given}
+    except ConfigError as error:
+        raise InputError(f"explain: {error}") from None
     options = options.model_copy(update=full)
     _check_labels(options, classifier)
     for name in ("parts", "counterfactual"):

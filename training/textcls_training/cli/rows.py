@@ -19,7 +19,7 @@ from textcls.data.labelled import NOTHING_USUAL, USUAL
 from textcls.data.memory import Readable
 from textcls.data.renaming import Renaming
 from textcls.data.text_store import TextStore
-from textcls.errors import InputError
+from textcls.errors import ConfigError, InputError
 from textcls.explain import telling_columns
 from textcls.model.columns import Column, Kind
 from textcls.model.label_paths import label_columns
@@ -74,6 +74,11 @@ def as_before(targets: TargetOptions, before: Facts) -> TargetOptions:
     usual = before.usual_targets()
     if targets.label_sets is not None or not before.several:
         return targets
+    if usual.merge_rows and targets.weight_column is not None:
+        raise ConfigError(
+            "The training before has merged rows of the same text (--merge-rows), and --weight-column weighs each row; "
+            "leave it out."
+        )
     return replace(usual, weight_column=targets.weight_column)
 
 
