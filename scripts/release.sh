@@ -1,5 +1,6 @@
 #!/bin/sh
-# Build wheel and sdist into dist/, check them, and install them with each extra on every Python that is here.
+# Build wheel and sdist into dist/, check them, and install them with each extra on every Python that is here: with the
+# versions of constraints.txt, and on the first Python with the oldest that pyproject.toml allows.
 #   release.sh PYTHON        PYTHON has the packages of the extra dev
 #   PYTHONS="python3.12"     which Pythons, in the place of all three
 #   EXTRAS="base serve"      which extras, in the place of all
@@ -44,21 +45,29 @@ try() {
 }
 
 status=0
+# Install the wheel with an extra on a Python, to the versions that a file pins, and try it: check PYTHON EXTRA FILE
+check() {
+    rm -rf "$work/venv"
+    "$1" -m venv "$work/venv"
+    what=$wheel
+    [ "$2" = base ] || what="$wheel[$2]"
+    if "$work/venv/bin/python" -m pip install --quiet --disable-pip-version-check --constraint "$3" "$what" \
+        >"$work/log" 2>&1 && (cd "$work" && PATH="$work/venv/bin:$PATH" && export PATH && try "$2") >>"$work/log" 2>&1; then
+        echo "$("$1" -V) $2, $(basename "$3"): ok"
+    else
+        tail -n 5 "$work/log"
+        echo "$("$1" -V) $2, $(basename "$3"): FAILED"
+        status=1
+    fi
+}
+
+"$builder" scripts/oldest.py >"$work/oldest.txt"
+first=
 for name in $pythons; do
     python=$(command -v "$name") || { echo "$name: not here, skipped"; continue; }
-    for extra in $extras; do
-        rm -rf "$work/venv"
-        "$python" -m venv "$work/venv"
-        what=$wheel
-        [ "$extra" = base ] || what="$wheel[$extra]"
-        if "$work/venv/bin/python" -m pip install --quiet --disable-pip-version-check --constraint constraints.txt "$what" \
-            >"$work/log" 2>&1 && (cd "$work" && PATH="$work/venv/bin:$PATH" && export PATH && try "$extra") >>"$work/log" 2>&1; then
-            echo "$("$python" -V) $extra: ok"
-        else
-            tail -n 5 "$work/log"
-            echo "$("$python" -V) $extra: FAILED"
-            status=1
-        fi
-    done
+    first=${first:-$python}
+    for extra in $extras; do check "$python" "$extra" constraints.txt; done
 done
+# What pyproject.toml allows has an old end, too; the newest Pythons have no wheels of it.
+for extra in ${first:+base serve all tune}; do check "$first" "$extra" "$work/oldest.txt"; done
 exit $status

@@ -2,9 +2,11 @@
 
 import inspect
 import re
+import runpy
 import shutil
 import subprocess
 import sys
+import tomllib
 import types
 import zipfile
 from collections import defaultdict
@@ -226,6 +228,15 @@ def test_public_classes_are_documented() -> None:
 
 def test_the_version_has_three_numbers() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+(?:[a-z]+\d+)?", textcls.__version__)
+
+
+def test_each_package_that_is_needed_has_an_oldest_version_to_be_tried() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = [need for name, needs in project["optional-dependencies"].items() if name != "dev" for need in needs]
+    names = {Requirement(need).name for need in [*project["dependencies"], *extras]} - {"textcls"}
+    oldest = runpy.run_path(str(ROOT / "scripts" / "oldest.py"))["oldest"]()
+    assert {line.partition("==")[0] for line in oldest} == names
+    assert "numpy==1.26.*" in oldest
 
 
 if __name__ == "__main__":

@@ -182,7 +182,7 @@ class LabelNames(NamedTuple):
     def of_paths(cls, labels: Sequence[str], column: str) -> "LabelNames":
         """Return the names of the nodes of a tree, where that is what the labels in a column are."""
         tree = LabelPaths.of(labels, column)
-        return cls({} if tree is None else tree.by_name)
+        return cls({} if tree is None else tree.by_name())
 
     @classmethod
     def of_model(cls, training: ModelInfo) -> "LabelNames":

@@ -87,9 +87,10 @@ def full_name(labels: Collection[str], tree: "LabelPaths | None", name: str) -> 
     if plain.endswith(sign):
         node = plain.removesuffix(sign).strip()
         return f"{node} {sign}" if node in labels else node
-    if len(nodes := tree.ending_in(plain)) > 1:
-        raise ConfigError(f"{plain!r} may be {nodes[0]!r} or {nodes[1]!r}: name one by its whole path.")
-    return tree.by_name.get(plain, plain)
+    node, *others = tree.called.get(plain, [plain])
+    if others:
+        raise ConfigError(f"{plain!r} may be {node!r} or {others[0]!r}: name one by its whole path.")
+    return node
 
 
 def labels_below(labels: Sequence[str], tree: "LabelPaths | None", name: str) -> list[int]:
@@ -196,19 +197,17 @@ class LabelPaths:
             return None
 
     @cached_property
-    def by_name(self) -> dict[str, str]:
-        """The path, as a label is written, of each name that one node alone has, and that is no root's."""
-        nodes = dict.fromkeys(node for level in range(2, self.depth + 1) for node in self.nodes(level))
-        of_name: dict[str, list[Path]] = {}
-        for node in nodes:
-            of_name.setdefault(node[-1], []).append(node)
-        return {name: self.name(of[0]) for name, of in of_name.items() if len(of) == 1 and name not in self._roots}
+    def called(self) -> dict[str, list[str]]:
+        """The nodes, as labels are written, by their last parts; a root is called so alone."""
+        found: dict[str, list[str]] = {root: [root] for root in self._roots}
+        for node in dict.fromkeys(node for level in range(2, self.depth + 1) for node in self.nodes(level)):
+            if node[-1] not in self._roots:
+                found.setdefault(node[-1], []).append(self.name(node))
+        return found
 
-    def ending_in(self, name: str) -> list[str]:
-        """Return the nodes whose last part this is, if none is a root."""
-        nodes = dict.fromkeys(node for level in range(1, self.depth + 1) for node in self.nodes(level))
-        found = [node for node in nodes if node[-1] == name]
-        return [] if (name,) in found else list(map(self.name, found))
+    def by_name(self) -> dict[str, str]:
+        """Return the path, as a label is written, of each name that one node alone has, and that is no root's."""
+        return {name: nodes[0] for name, nodes in self.called.items() if len(nodes) == 1 and name not in self._roots}
 
     def below(self, name: str) -> list[int]:
         """Return the numbers of the labels at and below a node, written as a label is; none if it is no node."""

@@ -88,13 +88,7 @@ def checked(options: ExplainOptions, classifier: Classifier, texts: Sequence[str
             what only one may be.
         TooLargeError: the text is too long for what is asked.
     """
-    names = {name: getattr(options, name) for name in ("label", "against")}
-    try:
-        full = {name: full_name(classifier.labels, classifier.tree, given) for name, given in names.items() if given}
-    except ConfigError as error:
-        raise InputError(f"explain: {error}") from None
-    options = options.model_copy(update=full)
-    _check_labels(options, classifier)
+    options = _with_full_names(options, classifier)
     for name in ("parts", "counterfactual"):
         if getattr(options, name) and len(texts) > 1:
             raise InputError(
@@ -107,24 +101,26 @@ def checked(options: ExplainOptions, classifier: Classifier, texts: Sequence[str
     return options
 
 
-def _check_labels(options: ExplainOptions, classifier: Classifier) -> None:
+def _with_full_names(options: ExplainOptions, classifier: Classifier) -> ExplainOptions:
     labels, tree = classifier.labels, classifier.tree
-    for name, label in (("label", options.label), ("against", options.against)):
-        if label is not None:
+    found = {}
+    for field, given in (("label", options.label), ("against", options.against)):
+        if given is not None:
             try:
+                found[field] = name = full_name(labels, tree, given)
                 # What would change an answer is searched for labels.
-                label_number(labels, label) if options.counterfactual else labels_below(labels, tree, label)
+                label_number(labels, name) if options.counterfactual else labels_below(labels, tree, name)
             except ConfigError as error:
-                raise InputError(f"explain.{name}: {error}") from None
-    if options.against is not None and options.against == options.label:
-        raise InputError("explain.against is explain.label: a label cannot be held against itself.")
-    if options.label is not None:
+                raise InputError(f"explain.{field}: {error}") from None
+    label, against = found.get("label"), found.get("against")
+    if label is not None:
         try:
-            contrasted(labels, tree, options.label, options.against)
+            contrasted(labels, tree, label, against)
         except ConfigError as error:
             raise InputError(f"explain: {error}") from None
-    elif options.against is not None and len(labels_below(labels, tree, options.against)) == len(labels):
-        raise InputError(f"explain.against: no label stands apart from {options.against!r}; name another.")
+    elif against is not None and len(labels_below(labels, tree, against)) == len(labels):
+        raise InputError(f"explain.against: no label stands apart from {against!r}; name another.")
+    return options.model_copy(update=found)
 
 
 def _check_length(text: str, most: int) -> None:
