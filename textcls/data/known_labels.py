@@ -36,7 +36,13 @@ def label_sets_if_known(
         usual: how the labels of the training were written.
         say: takes sentences on labels that could not be read and on empty cells beside others, once all is read.
     """
-    rows = _known(table, items, texts, column, usual, say)
+    try:
+        read = _reader(table, texts, column, usual)
+    except InputError as error:
+        say(f"Labels are left aside, since they cannot be read. {error}")
+        yield from ((text, None) for text, _ in items)
+        return
+    rows = _known(read, items, say)
     # A file without labels has a row a text.
     merges = usual.merge_rows and all(column in part.columns for part in table.parts)
     yield from _merged(rows) if merges else rows
@@ -56,19 +62,8 @@ def _merged(rows: Iterator[tuple[str, LabelSet | None]]) -> Iterator[tuple[str, 
 
 
 def _known(
-    table: Table,
-    items: Iterator[TextRow],
-    texts: tuple[str, ...],
-    column: str,
-    usual: TargetOptions,
-    say: Callable[[str], None],
+    read: Callable[[Row], Known], items: Iterator[TextRow], say: Callable[[str], None]
 ) -> Iterator[tuple[str, LabelSet | None]]:
-    try:
-        read = _reader(table, texts, column, usual)
-    except InputError as error:
-        say(f"Labels are left aside, since they cannot be read. {error}")
-        yield from ((text, None) for text, _ in items)
-        return
     known, unread, empty, first = 0, 0, 0, None
     for text, row in items:
         found = read(row)
