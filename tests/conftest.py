@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from tests.chance import draws
 from tests.command_line import read_rows
 from tests.model_metadata import metadata_of, with_held_out, with_metadata
 from textcls import Classifier
@@ -25,9 +26,9 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 # The tests themselves are a million objects, among which garbage is looked for less often.
 gc.set_threshold(50_000, 20, 50)
-# How long one example takes depends on what else the machine does.
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
+# How long one example takes depends on what else the machine does; what a run does not draw, another does.
+settings.register_profile("drawn", deadline=None, derandomize=False, print_blob=True, max_examples=draws(100))
+settings.load_profile("drawn")
 # What starts processes, trains or exports for seconds, or reads gigabytes: `make quick` leaves it out.
 SLOW = (
     "api", "cli", "kernels", "labelling", "portable", "service", "training", "versions", "web", "wire",

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from tests import damaged
+from tests.chance import draws
 from tests.damaged import Kind
 from textcls.errors import InputError
 
 ROOT = Path(__file__).parent.parent
 # How long damaged files are read; some seventy a second.
-SECONDS = float(os.environ.get("TEXTCLS_DAMAGED_SECONDS", "15"))
+SECONDS = float(os.environ.get("TEXTCLS_DAMAGED_SECONDS", draws(25)))
 
 
 def test_no_damaged_file_kills_who_reads_it_hangs_or_ends_in_a_traceback(tmp_path: Path) -> None:

@@ -48,37 +48,51 @@ NOT_OURS = ("pyspark", "dask", "datasets", "pandas")
 # Its code asks a service: tests/service/test_calling.py has one.
 CALLING = "docs/calling.md"
 _END = "--- end of a block ---"
+# The blocks of a document one after another in a process of its own, which need not import what all of them do.
 _EACH = f"""
-import sys
-for code in sys.argv[1:]:
-    exec(compile(code, "a block", "exec"), {{"__name__": "__main__"}})
-    print({_END!r})
+import json, os, sys
+import textcls.evaluation, textcls_training.pipeline.training, textcls_training.fit.compiled.trainer
+for folder, codes in json.load(sys.stdin).items():
+    if child := os.fork():
+        print(folder, os.waitpid(child, 0)[1], flush=True)
+        continue
+    os.chdir(folder)
+    sys.stdout = open("said.txt", "w")
+    for code in codes:
+        exec(compile(code, "a block", "exec"), {{"__name__": "__main__"}})
+        print({_END!r})
+    sys.stdout.flush()
+    os._exit(0)
 """
 
 
-@pytest.mark.parametrize("name", [name for name in DOCUMENTS if name != CALLING])
-def test_the_python_code_runs(name: str, model_path: Path, prototypes_path: Path, tmp_path: Path) -> None:
-    shutil.copy(model_path, tmp_path / "tickets.onnx")
-    shutil.copy(prototypes_path, tmp_path / "topics.onnx")
+def test_the_python_code_runs(model_path: Path, prototypes_path: Path, tmp_path: Path) -> None:
     folders = os.pathsep.join(str(ROOT / folder) for folder in (".", "training", "kernels"))
-    environment = {**os.environ, "PYTHONPATH": folders}
-    # Of executors of Spark, which would be those that the path finds.
-    environment["PYSPARK_PYTHON"] = sys.executable
-    codes = [
+    # The second is of executors of Spark, which would be those that the path finds.
+    environment = {**os.environ, "PYTHONPATH": folders, "PYSPARK_PYTHON": sys.executable}
+    documents = {name: _runnable(text) for name, text in DOCUMENTS.items() if name != CALLING}
+    for name in documents:
+        (tmp_path / name).mkdir(parents=True)
+        shutil.copy(model_path, tmp_path / name / "tickets.onnx")
+        shutil.copy(prototypes_path, tmp_path / name / "topics.onnx")
+    done = subprocess.run(
+        [sys.executable, "-c", _EACH], input=json.dumps(documents), cwd=tmp_path, env=environment, capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout.splitlines() == [f"{name} 0" for name in documents], done.stderr
+    for name, codes in documents.items():
+        *said, _ = (tmp_path / name / "said.txt").read_text("utf-8").split(_END)
+        assert len(said) == len(codes), name
+        assert all("charged" in one for one in said), name
+
+
+def _runnable(text: str) -> list[str]:
+    """The blocks of Python whose packages are here."""
+    return [
         code
-        for code in blocks("python", DOCUMENTS[name])
+        for code in blocks("python", text)
         if not any(re.search(rf"(from|import) {one}\b", code) and find_spec(one) is None for one in NOT_OURS)
     ]
-    if not codes:
-        return
-    # Each by itself, in one process for all, which imports once what they share.
-    done = subprocess.run(
-        [sys.executable, "-c", _EACH, *codes], cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    said = done.stdout.split(_END)
-    assert len(said) == len(codes) + 1
-    assert all("charged" in one for one in said[:-1])
 
 
 def test_the_script_that_retrains_exchanges_the_model_and_keeps_a_better_one(tmp_path: Path, model_path: Path) -> None:

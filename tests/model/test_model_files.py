@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.chance import draws
 from tests.model_metadata import Metadata, metadata_of, with_metadata
 from tests.service.processes import MAIN, PATIENCE
 from tests.service.server import listening
@@ -213,7 +214,7 @@ def service_of(model_path: Path) -> Iterator[Callable[[Classifier], httpx.Client
         yield exchange
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=draws(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(mutate=mutations())
 @pytest.mark.parametrize("kind", ["model_path", "several_labels_path"])
 def test_a_model_with_any_metadata_is_refused_or_all_routes_answer(

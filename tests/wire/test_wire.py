@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.chance import draws
 from tests.service.processes import PATIENCE
 from tests.service.server import listening, local
 from textcls import Classifier
@@ -319,13 +320,13 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=300)
 def message_of(said: dict[str, Any]) -> str:
     """What an error says, in whichever form."""
     error = said["error"]
     return str(error["message"] if isinstance(error, dict) else error)
 
 
+@settings(max_examples=draws(300))
 @given(
     path=st.sampled_from(PATHS),
     body=st.one_of(st.dictionaries(NAMES, VALUES, max_size=5), VALUES),

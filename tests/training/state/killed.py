@@ -2,8 +2,9 @@
 
     python killed.py FOLDER CONFIG ROWS KILLS
 
-Printed is JSON: how many were killed, how many of the runs went on from a checkpoint, the hashes of all models, of
-which nobody has killed the first two, the first without a state, and how long the second took.
+It is killed so often, and until half as many runs went on from a checkpoint. Printed is JSON: how many were killed, how
+many went on, the hashes of all models, of which nobody has killed the first two, the first without a state, and how
+long the second took.
 """
 
 import hashlib
@@ -45,6 +46,11 @@ class Notes:
         pass
 
 
+def went_on(notes: Path) -> int:
+    """How many trainings went on from a checkpoint."""
+    return sum(line.startswith("Going on") for line in notes.read_text().splitlines())
+
+
 def rows_of(count: int) -> LabelledTexts:
     """Texts of made-up words, of which some tell the label."""
     draw = random.Random(SEED)
@@ -76,8 +82,8 @@ def main(folder: Path, options: dict[str, Any], count: int, kills: int) -> None:
     train(folder / "state-0")
     span = time.monotonic() - began
     hashes.append(hash_of_the_model())
-    draw, killed = random.Random(SEED), 0
-    while killed < kills:
+    draw, killed = random.Random(), 0
+    while killed < kills or went_on(notes) < kills // 2:
         child = os.fork()
         if not child:
             train(folder / f"state-{len(hashes)}")
@@ -98,8 +104,7 @@ def main(folder: Path, options: dict[str, Any], count: int, kills: int) -> None:
     if left.exists():
         train(left)
         hashes.append(hash_of_the_model())
-    went_on = sum(line.startswith("Going on") for line in notes.read_text().splitlines())
-    found = {"killed": killed, "went_on": went_on, "hashes": hashes, "seconds": span}
+    found = {"killed": killed, "went_on": went_on(notes), "hashes": hashes, "seconds": span}
     sys.stdout.write(json.dumps(found))
 
 

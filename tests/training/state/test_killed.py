@@ -8,16 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.chance import draws
+
 ROOT = Path(__file__).parents[3]
 
 
 # Enough rows for one split, two fits side by side; and few, for which there are three.
-@pytest.mark.parametrize(
-    ("rows", "rehearsal_rows", "kills"), [(1_500, 20_000, 10), (600, 100, 12)], ids=["all rows", "a sample"]
-)
+@pytest.mark.parametrize(("rows", "rehearsal_rows"), [(1_500, 20_000), (600, 100)], ids=["all rows", "a sample"])
 def test_a_training_that_is_killed_at_random_moments_ends_in_the_same_bytes(
-    tmp_path: Path, rows: int, rehearsal_rows: int, kills: int
+    tmp_path: Path, rows: int, rehearsal_rows: int
 ) -> None:
+    kills = draws(20)
     options = {"epochs": 4, "dim": 8, "vectors": "none", "rehearsal_rows": rehearsal_rows}
     folders = os.pathsep.join(str(ROOT / folder) for folder in (".", "training", "kernels"))
     done = subprocess.run(
@@ -29,8 +30,7 @@ def test_a_training_that_is_killed_at_random_moments_ends_in_the_same_bytes(
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert found["killed"] == kills
-    assert found["went_on"] >= kills // 2
+    assert found["killed"] >= kills
     # How many end of those that were killed is chance; the last does.
     assert len(found["hashes"]) > 2
     assert set(found["hashes"]) == {found["hashes"][0]}
