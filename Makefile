@@ -1,5 +1,6 @@
 # make demo   train on the bundled sample, evaluate, explain, serve, ask over HTTP
 # make test   lint, types, tests; make quick  the same without what starts services, trains or exports for seconds
+# make thorough  make test with all that chance draws: killed trainings, damaged files, odd requests; for a release
 # make clients  what the tests of the page, of the wire formats and of stores need and skip without: a driver for
 #   Chromium, onnxruntime for JavaScript, clients that others wrote, a server that speaks as S3 does; needs npm, downloads 300 MB
 # make kernels  the tests of the GPU kernels, in Triton's interpreter; downloads Triton, the newest and the oldest (600 MB)
@@ -35,7 +36,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Output that is not buffered hides what happens when a buffer cannot be emptied.
 unexport PYTHONUNBUFFERED
 
-.PHONY: clients demo test quick lint types loops docs wheel release kernels deploy lock sbom image stress attacks serving clean
+.PHONY: clients demo test quick thorough lint types loops docs wheel release kernels deploy lock sbom image stress attacks serving clean
 
 demo: $(VENV)/.demo
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" sh scripts/demo.sh
@@ -43,6 +44,10 @@ demo: $(VENV)/.demo
 # Three workers for two processors, since many tests wait for a service to start, to drain, or to give up.
 test: lint types loops
 	$(VENV)/bin/python -m pytest -q -n 3
+
+# Before a release: of what chance draws, all.
+thorough: export TEXTCLS_THOROUGH = 1
+thorough: test
 
 # What one runs at every step.
 quick: lint types loops

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import tomllib
-import types
 import zipfile
 from collections import defaultdict
 from collections.abc import Iterator
@@ -183,13 +182,11 @@ def test_all_is_what_needs_no_pytorch_no_gpu_and_no_cluster(requirements: dict[s
 
 
 def test_public_names_are_exactly_those_of_the_list() -> None:
-    public = {
-        name
-        for name, value in vars(textcls).items()
-        if not name.startswith("_") and not isinstance(value, types.ModuleType)
-    }
-    assert public | {"__version__"} == set(textcls.__all__)
+    assert dir(textcls) == sorted(textcls.__all__)
     assert len(set(textcls.__all__)) == len(textcls.__all__)
+    assert all(getattr(textcls, name).__name__ == name for name in textcls._MODULE_OF)
+    with pytest.raises(AttributeError, match="module 'textcls' has no attribute 'nothing'"):
+        _ = textcls.nothing
 
 
 def signatures() -> Iterator[str]:

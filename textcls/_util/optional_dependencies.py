@@ -91,7 +91,11 @@ def load(place: str, what: str, extra: str | None = None) -> Any:
     Raises:
         MissingExtraError: a package that it needs is not installed.
     """
-    module, _, attribute = place.partition(":")
     with needed_by(what, extra):
-        found = import_module(module)
-    return getattr(found, attribute)
+        return above(place)
+
+
+def above(place: str) -> Any:
+    """Return what is called `module:name`, of a layer above that of the caller."""
+    module, _, attribute = place.partition(":")
+    return getattr(import_module(module), attribute)

@@ -7,6 +7,5 @@ report_lines.py  the sentences of a report on a model
 plain_data.py    what --json prints
 terminal/        tables and coloured texts, made with rich; progress
 markdown/        reports and model cards
-notebook.py      answers and explanations in a notebook
 html/            fragments for notebooks and pages; the page that asks a model
 """

@@ -4,14 +4,15 @@ The command line, the HTML page, notebooks and the server all read this one obje
 they rank and colour by, `Explanation.as_json` is what they write.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from textcls._util.optional_dependencies import above
 from textcls.errors import ConfigError
 from textcls.model import tokenizer
 from textcls.model.columns import Column, names_of_cells, pack, told
@@ -221,8 +222,9 @@ class Explanation:
     groups: tuple[Span, ...] | None = None
     cells: tuple[CellContribution, ...] = ()
     tree: LabelPaths | None = None
-    # What notebooks show; `textcls.display.notebook` sets it.
-    _repr_html_: ClassVar[Callable[["Explanation"], str]]
+
+    def _repr_html_(self) -> str:
+        return str(above("textcls.display.html.explanation:explanation_fragment")(self))  # what notebooks show
 
     @property
     def row(self) -> str:

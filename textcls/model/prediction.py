@@ -1,12 +1,12 @@
 """What a classifier answers: plain frozen objects over the arrays of the model, unfolded into Python on demand."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from textcls._util.optional_dependencies import above
 from textcls.errors import ConfigError
 from textcls.model.contrast import Float32
 from textcls.model.explanation import Explanation
@@ -60,8 +60,9 @@ class Prediction:
     thresholds: Float32 | None = None
     tokens_unknown: int = 0
     tree: LabelPaths | None = None
-    # What notebooks show; `textcls.display.notebook` sets it.
-    _repr_html_: ClassVar[Callable[["Prediction"], str]]
+
+    def _repr_html_(self) -> str:
+        return str(above("textcls.display.html.explanation:prediction_fragment")(self))  # what notebooks show
 
     @property
     def several(self) -> bool:

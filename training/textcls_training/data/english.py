@@ -5,6 +5,7 @@ training takes. They know 88 % of the tokens of English rows or more, signs and 
 French ones, of others less.
 """
 
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -23,8 +24,9 @@ MOST_CELLS: Final = 20_000_000
 LEAST_KNOWN: Final = 0.8
 
 
+@cache
 def english() -> WordVectors:
-    """Return the vectors.
+    """Return the vectors, which all trainings of a process share.
 
     Raises:
         InputError: their file is damaged, or is not where the package has put it.

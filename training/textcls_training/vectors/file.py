@@ -132,6 +132,7 @@ def load(path: Path) -> WordVectors:
     if not row_VD.any(1).all():
         raise damaged(path, f"the vector of {words[int(np.argmin(row_VD.any(1)))]!r} is zero")
     row_VD /= np.linalg.norm(row_VD, axis=1).max()
+    row_VD.setflags(write=False)
     about = {name: text for name, text in header.about.items() if name != "format"}
     return WordVectors(words, row_VD, about, hashlib.sha256(path.read_bytes()).hexdigest())
 
@@ -171,8 +172,9 @@ def _words(path: Path, data: NDArray[np.uint8]) -> list[str]:
         raise damaged(path, "its words are not UTF-8") from error
     if rest or len(set(words)) < len(words):
         raise damaged(path, "its words are cut off" if rest else "a word stands there twice")
-    odd = next((word for word in words if tokenizer.tokenize(word) != [word]), None)
-    if odd is not None:
+    # One text of all words is cut in no time; word by word it is told which of them is none.
+    if tokenizer.tokenize("\n".join(words)) != words:
+        odd = next(word for word in words if tokenizer.tokenize(word) != [word])
         raise damaged(path, f"{odd[:40]!r} is not a word that texts are cut into")
     return words
 
