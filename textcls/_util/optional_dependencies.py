@@ -99,3 +99,12 @@ def above(place: str) -> Any:
     """Return what is called `module:name`, of a layer above that of the caller."""
     module, _, attribute = place.partition(":")
     return getattr(import_module(module), attribute)
+
+
+def installed(extra: str) -> bool:
+    """Say whether all that an extra brings beyond others is there, without importing it."""
+    try:
+        look_for(*(package for package, its in EXTRA_OF_PACKAGE.items() if its == extra))
+    except ModuleNotFoundError:
+        return False
+    return True

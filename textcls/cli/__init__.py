@@ -4,9 +4,10 @@ import os
 import re
 import sys
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import click
+from click.shell_completion import CompletionItem
 
 from textcls import __version__
 from textcls._util import gone, optional_dependencies
@@ -17,51 +18,55 @@ from textcls.errors import MissingExtraError, SurroundingsError, TextclsError, e
 # What shells give a program that Ctrl-C ended, and one whose reader has gone.
 INTERRUPTED: Final = 130
 BROKEN_PIPE: Final = 141
-# By what a person wants, in the order in which they meet them. Commands are imported when they are called: `textcls
-# predict` must not pay for PyTorch.
+
+
+class Entry(NamedTuple):
+    """A command: where it is, the sentence that help lists it with, and the extra without which it does nothing."""
+
+    place: str
+    summary: str
+    extra: str | None = None
+
+
+# By what a person wants, in the order in which they meet them. Commands are imported when they are called: help and
+# completion of their names wait for none of them.
 SECTIONS: Final = {
     "From rows to a model": {
-        "demo": "textcls.cli.demo:demo",
-        "suggest": "textcls.cli.suggest:suggest_command",
-        "label": "textcls.cli.label:label",
-        "check": "textcls.cli.check:check",
-        "train": "textcls_training.cli.train:train",
-        "train-many": "textcls_training.cli.many:train_many",
-        "tune": "textcls_training.tuning.cli:tune",
-        "curve": "textcls_training.learning_curve.cli:curve",
-        "evaluate": "textcls.cli.evaluate:evaluate",
-        "compare": "textcls.cli.compare:compare",
-        "report": "textcls.cli.report:report",
-        "drift": "textcls.cli.drift:drift",
+        "demo": Entry("textcls.cli.demo:demo", "Write a sample of support tickets, and show what to do."),
+        "suggest": Entry("textcls.cli.suggest:suggest_command", "Choose the rows that teach MODEL most."),
+        "label": Entry("textcls.cli.label:label", "Label texts on a page in your browser, as a model learns."),
+        "check": Entry("textcls.cli.check:check", "Check labelled files: duplicates, wrong labels, lengths."),
+        "train": Entry("textcls_training.cli.train:train", "Train a classifier on labelled files.", "train"),
+        "train-many": Entry("textcls_training.cli.many:train_many", "Train a model for each group of rows.", "train"),
+        "tune": Entry("textcls_training.tuning.cli:tune", "Find options of textcls train that suit your rows.", "tune"),
+        "curve": Entry("textcls_training.learning_curve.cli:curve", "Say what more rows would bring.", "train"),
+        "evaluate": Entry("textcls.cli.evaluate:evaluate", "Score MODEL on labelled files."),
+        "compare": Entry("textcls.cli.compare:compare", "Say whether one model is better than another."),
+        "report": Entry("textcls.cli.report:report", "Report how good MODEL is, why it errs, what it goes by."),
+        "drift": Entry("textcls.cli.drift:drift", "Say what has changed since MODEL was trained."),
     },
     "Ask the model": {
-        "predict": "textcls.cli.predict:predict",
-        "explain": "textcls.cli.explain:explain",
-        "serve": "textcls.cli.serve:serve",
-        "publish": "textcls.cli.publish:publish",
-        "versions": "textcls.cli.versions:versions",
-        "fetch": "textcls.cli.fetch:fetch",
-        "web": "textcls.cli.web:web",
+        "predict": Entry("textcls.cli.predict:predict", "Classify the rows of files."),
+        "explain": Entry("textcls.cli.explain:explain", "Classify TEXT, and show what each token added."),
+        "serve": Entry("textcls.cli.serve:serve", "Serve MODEL over HTTP, with a page to try it on.", "serve"),
+        "publish": Entry("textcls.cli.publish:publish", "Add MODEL to a registry, a folder, as its next version."),
+        "versions": Entry("textcls.cli.versions:versions", "List, promote and roll back versions in a registry."),
+        "fetch": Entry("textcls.cli.fetch:fetch", "Copy a file from a URL if its SHA-256 is as expected."),
+        "web": Entry("textcls.cli.web:web", "Write a page that runs MODEL in the browser alone."),
     },
     "Look closer": {
-        "inspect": "textcls.cli.inspect:inspect",
-        "lexicon": "textcls.cli.lexicon:lexicon",
+        "inspect": Entry("textcls.cli.inspect:inspect", "Show the labels, settings and training of MODEL."),
+        "lexicon": Entry("textcls.cli.lexicon:lexicon", "Show what each word says of each label, without data."),
     },
     "With few labels, or none": {
-        "annotate": "textcls.cli.annotate:annotate",
-        "vectors": "textcls_training.cli.vectors:vectors",
-        "pretrain": "textcls_training.pretraining.cli:pretrain",
-        "clusters": "textcls.cli.clusters:clusters",
-        "teach": "textcls.cli.teach:teach_command",
+        "annotate": Entry("textcls.cli.annotate:annotate", "Let a language model label texts.", "annotate"),
+        "vectors": Entry("textcls_training.cli.vectors:vectors", "Make a file of word vectors, for textcls train."),
+        "pretrain": Entry("textcls_training.pretraining.cli:pretrain", "Learn from unlabelled texts.", "train"),
+        "clusters": Entry("textcls.cli.clusters:clusters", "Show the clusters into which MODEL sorts texts."),
+        "teach": Entry("textcls.cli.teach:teach_command", "Teach MODEL a label from a few examples."),
     },
 }
-COMMANDS: Final = {name: place for commands in SECTIONS.values() for name, place in commands.items()}
-# Of these commands another extra has all that they need.
-EXTRA_OF_COMMAND: Final = {"tune": "tune"}
-
-
-# Characters of a first sentence, which is shown as a whole.
-_SENTENCE: Final = 300
+COMMANDS: Final = {name: entry for commands in SECTIONS.values() for name, entry in commands.items()}
 
 
 class LazyGroup(click.Group):
@@ -73,25 +78,26 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands by sections, each with the beginning of its help."""
-        for section, names in SECTIONS.items():
-            commands = [(name, self.get_command(ctx, name)) for name in names]
+        for section, commands in SECTIONS.items():
             with formatter.section(section):
-                formatter.write_dl(
-                    [(name, command.get_short_help_str(_SENTENCE)) for name, command in commands if command]
-                )
+                formatter.write_dl([(name, entry.summary + _missing(entry)) for name, entry in commands.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete the name of a command, or an option."""
+        names = [CompletionItem(name, help=COMMANDS[name].summary) for name in COMMANDS if name.startswith(incomplete)]
+        return names + click.Command.shell_complete(self, ctx, incomplete)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the command, or say which extra is missing."""
         if cmd_name not in COMMANDS:
             return None
+        entry = COMMANDS[cmd_name]
         try:
-            command = optional_dependencies.load(
-                COMMANDS[cmd_name], f"textcls {cmd_name}", EXTRA_OF_COMMAND.get(cmd_name)
-            )
+            command = optional_dependencies.load(entry.place, f"textcls {cmd_name}", entry.extra)
         except MissingExtraError as missing:
             return _command_that_fails(cmd_name, missing)
         if not isinstance(command, click.Command):
-            raise TypeError(f"{COMMANDS[cmd_name]} is no command")
+            raise TypeError(f"{entry.place} is no command")
         settings.add(command, list(COMMANDS))
         return command
 
@@ -148,13 +154,19 @@ def report_os_error(error: OSError) -> int:
     return exit_code(SurroundingsError())
 
 
+def _missing(entry: Entry) -> str:
+    """Return what must be installed first, in brackets; nothing where that is there."""
+    there = entry.extra is None or optional_dependencies.installed(entry.extra)
+    return "" if there else f' (needs pip install "textcls[{entry.extra}]")'
+
+
 def _command_that_fails(name: str, error: MissingExtraError) -> click.Command:
     def fail(_: tuple[str, ...]) -> None:
         raise error
 
     anything = click.Argument(["_"], nargs=-1, type=click.UNPROCESSED)
     settings = {"ignore_unknown_options": True, "help_option_names": []}
-    return click.Command(name, callback=fail, params=[anything], short_help=f"({error})", context_settings=settings)
+    return click.Command(name, callback=fail, params=[anything], context_settings=settings)
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
