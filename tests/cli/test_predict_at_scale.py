@@ -291,12 +291,13 @@ main(sys.argv[1:], standalone_mode=False)
 print(next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")))
 """
     peaks, data = [], tmp_path / f"new{suffix}"
-    for rows in (40_000, 120_000):
-        texts = [f"my card {i} was charged twice and {i * 7919 % 10_007} more times" for i in range(rows)]
+    for rows in (16_000, 40_000):  # a row group has 16 million characters
+        # What would be kept is long, what is read of it is short.
+        texts = [f"my card {i} was charged{' ' * 1000}{i * 7919 % 10_007} times" for i in range(rows)]
         if suffix == ".csv":
             data.write_text("text\n" + "\n".join(texts) + "\n")
         else:
-            pyarrow.parquet.write_table(pyarrow.table({"text": texts}), data, row_group_size=10_000)
+            pyarrow.parquet.write_table(pyarrow.table({"text": texts}), data, row_group_size=2_000)
         call = [sys.executable, "-c", code, "predict", model_path, data, "-o", tmp_path / f"out{suffix}"]
         done = subprocess.run([*map(str, call)], capture_output=True, text=True, check=True)
         peaks.append(int(done.stdout.split()[-2]))

@@ -60,6 +60,28 @@ def _call(folder: Path, *arguments: str, code: int = 0) -> Shown:
     return found
 
 
+# Calls that are refused need no process each.
+_REFUSED = """
+import json, sys
+from click.testing import CliRunner
+from textcls.cli import main
+for call in json.loads(sys.argv[1]):
+    done = CliRunner().invoke(main, call)
+    print(json.dumps([done.exit_code, done.stderr]))
+"""
+
+
+def _refused(folder: Path, code: int, calls: Sequence[Sequence[str]]) -> list[str]:
+    """What is said of each call, all of which must exit with `code`."""
+    found = subprocess.run(
+        [sys.executable, "-c", _REFUSED, json.dumps(calls)], cwd=folder, env={**os.environ, **_THERE},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    codes, said = zip(*map(json.loads, found.stdout.splitlines()), strict=True)
+    assert codes == (code,) * len(calls), said
+    return list(said)
+
+
 def _heed_ctrl_c() -> None:
     """Let Ctrl-C end a child, also one of a shell's job in the background, which ignores it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -122,15 +144,16 @@ def test_a_file_that_is_there_is_replaced(call: Call, folder: Path) -> None:
     assert len((folder / "old.onnx").read_bytes()) > 1000
 
 
-@pytest.mark.parametrize("name", ["nul.onnx", "COM1.onnx", "what?.onnx", "aux", "model.onnx."])
-def test_a_name_that_no_file_can_have_there_is_refused_before_anything_is_trained(call: Call, name: str) -> None:
-    said = call("train", "few.csv", "--output", name, code=6).stderr
-    assert said.splitlines()[-1].startswith(f"Error: Windows has no file {name!r}")
+def test_a_name_that_no_file_can_have_there_is_refused_before_anything_is_trained(folder: Path) -> None:
+    names = ("nul.onnx", "COM1.onnx", "what?.onnx", "aux", "model.onnx.")
+    said = _refused(folder, 6, [("train", "few.csv", "--output", name) for name in names])
+    for name, one in zip(names, said, strict=True):
+        assert one.splitlines()[-1].startswith(f"Error: Windows has no file {name!r}")
 
 
-def test_paths_with_drive_letters_are_files_and_no_urls(call: Call) -> None:
-    for path in (r"C:\tables\tickets.csv", r"\\server\share\tickets.csv"):
-        said = call("check", path, code=3).stderr
+def test_paths_with_drive_letters_are_files_and_no_urls(folder: Path) -> None:
+    paths = (r"C:\tables\tickets.csv", r"\\server\share\tickets.csv")
+    for said in _refused(folder, 3, [("check", path) for path in paths]):
         assert said.startswith("Error: ")
         assert "URL" not in said
 
@@ -167,11 +190,12 @@ def test_one_process_takes_up_a_model_that_is_replaced(folder: Path, call: Call)
             time.sleep(0.2)
 
 
-@pytest.mark.parametrize("option", ["--workers", "--drain-seconds", "--receive-seconds"])
-def test_what_has_no_effect_here_is_refused_in_one_sentence(call: Call, option: str) -> None:
-    said = call("serve", "tickets.onnx", option, "2", code=2).stderr
-    assert f"one process answers, by uvicorn alone: leave {option} out" in said
-    assert said.count("\n") == 1
+def test_what_has_no_effect_here_is_refused_in_one_sentence(folder: Path) -> None:
+    options = ("--workers", "--drain-seconds", "--receive-seconds")
+    said = _refused(folder, 2, [("serve", "tickets.onnx", option, "2") for option in options])
+    for option, one in zip(options, said, strict=True):
+        assert f"one process answers, by uvicorn alone: leave {option} out" in one
+        assert one.count("\n") == 1
 
 
 def test_texts_are_labelled_on_a_page(folder: Path) -> None:

@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -51,7 +52,8 @@ def put_large(source: Path, target: Path) -> None:
         file.truncate(3 * 2**30)
 
 
-BAD = [put_too_few_labels, put_no_threshold, put_odd_label, put_pipe, put_device, put_nothing, put_large]
+Put = Callable[[Path, Path], None]
+BAD: list[Put] = [put_too_few_labels, put_no_threshold, put_odd_label, put_pipe, put_device, put_nothing, put_large]
 
 
 @pytest.fixture
@@ -60,10 +62,13 @@ def model(model_path: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(model_path, tmp_path / "tickets.onnx"))
 
 
-@pytest.mark.parametrize("count", ["1", "2"])
-def test_whatever_the_new_file_is_the_old_model_goes_on_answering(model: Path, model_path: Path, count: str) -> None:
+# Several workers read what one process has found to be good, so that they are not asked about each kind of badness.
+@pytest.mark.parametrize(("count", "bad"), [("1", BAD), ("2", BAD[-3:-1])])
+def test_whatever_the_new_file_is_the_old_model_goes_on_answering(
+    model: Path, model_path: Path, count: str, bad: Sequence[Put]
+) -> None:
     with served(model, "--workers", count) as running:
-        for number, put in enumerate(BAD, 1):
+        for number, put in enumerate(bad, 1):
             put(model_path, model)
             answer = running.reload()
             assert answer.status_code == 409, (put.__name__, answer.text)
