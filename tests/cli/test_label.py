@@ -14,7 +14,10 @@ from urllib.request import Request, urlopen
 import pytest
 
 from tests.command_line import SCRIPT, fail, heed_ctrl_c, run, write_rows
-from textcls.cli.label import _begin
+from textcls.cli.label import _begin, _of_rows
+from textcls.cli.reading import Reading
+from textcls.data.rows import BadRows, ReadOptions
+from textcls.data.targets import TargetOptions
 from textcls.errors import InputError
 from textcls.labelling.answers import Annotation, AnnotationsFile
 
@@ -69,7 +72,7 @@ def ask(address: str, what: str, **given: object) -> Any:
 
 
 def test_a_kill_loses_no_confirmed_answer_and_the_same_call_goes_on(tmp_path: Path) -> None:
-    texts = write_rows(tmp_path / "texts.csv", [["text"], *([f"text {i}"] for i in range(30))])
+    texts = write_rows(tmp_path / "texts.2026.csv", [["text"], *([f"text {i}"] for i in range(30))])
     confirmed = []
     with labelling(texts, signal.SIGKILL) as address:
         shown = ask(address, "next")["text"]
@@ -78,12 +81,20 @@ def test_a_kill_loses_no_confirmed_answer_and_the_same_call_goes_on(tmp_path: Pa
             following = ask(address, "answer", row=shown["row"], labels=[label])["text"]
             confirmed.append((shown["text"], label))
             shown = following
-    lines = (tmp_path / "texts.labels.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (tmp_path / "texts.2026.labels.jsonl").read_text(encoding="utf-8").splitlines()
     assert [(line["text"], line["label"]) for line in map(json.loads, lines)] == confirmed
     with labelling(texts, signal.SIGINT) as address:
         found = ask(address, "next")
         assert (found["state"]["answers"], found["state"]["left"]) == (12, 18)
         assert found["text"]["text"] not in dict(confirmed)
+
+
+def test_columns_that_answers_have_themselves_are_told_to_be_lost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_rows(tmp_path / "rows.csv", [["body", "queue", "by", "row"], ["a", "x", "Ann", "R-0"]])
+    _of_rows(path, ["body"], "queue", TargetOptions(), Reading(ReadOptions(), BadRows(), quiet=False))
+    assert "called 'by' and 'row', so those of the file are not kept" in capsys.readouterr().err
 
 
 def test_suspects_go_on_with_the_rows_that_there_are(tmp_path: Path) -> None:

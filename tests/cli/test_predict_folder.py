@@ -102,7 +102,7 @@ def test_what_is_there_is_kept_and_what_is_missing_is_answered(model_path: Path,
     before = hashes(output)
     kept = (output / "a.csv").stat().st_mtime_ns
     (output / "b.jsonl").unlink()
-    assert succeed(*call) == f"5 rows in 1 file -> {output}/; 2 were there before\n"
+    assert succeed(*call) == f"5 rows in 1 file -> {output}/; 2 files had answers before\n"
     assert hashes(output) == before
     assert (output / "a.csv").stat().st_mtime_ns == kept
 

@@ -80,6 +80,13 @@ def test_labels_that_reach_their_thresholds_are_joined_in_csv_and_read_again_as_
         assert [row["decision"] for row in found] == [answer.decision for answer in several.predict(TEXTS)]
 
 
+def test_a_sheet_holds_them_as_csv_does(several_path: Path, several: Classifier, data: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.xlsx"
+    succeed("predict", several_path, data, "-o", output, "--label-separator", " | ")
+    back = read_label_sets(output, [], "predicted_labels", targets=TargetOptions(label_separator=" | "))
+    assert [list(names) for names in back.labels] == assigned(several)
+
+
 def test_they_are_lists_of_json_in_csv_on_request(
     several_path: Path, several: Classifier, data: Path, tmp_path: Path
 ) -> None:
@@ -134,7 +141,7 @@ def test_a_separator_that_a_label_or_a_score_holds_is_refused(several_path: Path
     said = fail(2, "predict", several_path, data, "-o", output, "--label-separator", ".")
     assert "The separator '.' may stand in a score; choose another, or json." in said
     said = fail(2, "predict", several_path, data, "-o", tmp_path / "out.jsonl", "--label-separator", ";")
-    assert "--label-separator joins labels in CSV and TSV; jsonl has lists, so leave it out." in said
+    assert "--label-separator joins the labels of a cell; jsonl has lists, so leave it out." in said
     assert {path.name for path in tmp_path.iterdir()} == {data.name}
 
 

@@ -21,6 +21,13 @@ def test_bad_rows_are_skipped_counted_and_told_if_that_is_asked_for(write: Write
     assert summary.endswith("; and 2 more.")
 
 
+def test_a_header_that_stands_there_again_is_no_row_but_a_text_that_is_called_text_is(write: Write) -> None:
+    path = write("a.csv", "text,label\na,x\ntext,label\ntext,y\n")
+    with pytest.raises(InputError, match=r"a\.csv, line 3: the header again, as in files that were joined; leave "):
+        read_labelled(path)
+    assert read_labelled(path, bad=BadRows(skip=True)).texts == ["a", "text"]
+
+
 def test_nothing_is_said_of_skipped_rows_if_there_are_none(write: Write) -> None:
     bad = BadRows(skip=True)
     read_labelled(write("a.csv", CSV), bad=bad)

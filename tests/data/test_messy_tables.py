@@ -184,6 +184,8 @@ def test_a_sheet_is_chosen_by_its_name_and_the_first_is_told(write: Write) -> No
     assert rows_of(path, sheet="Q1 tickets") == TWO
     assert notes_of(path) == [f"{path} has 2 sheets; reading the first, 'notes'. Choose another with --sheet."]
     assert "has no sheet 'Q2'; it has 'notes', 'Q1 tickets'." in refusal(path, sheet="Q2")
+    path = write("b.xlsx", xlsx(title="Empty", more={"Q1 tickets": [HEADER, ["a", "x"]]}))
+    assert "sheet 'Empty' is empty; choose another with --sheet: 'Q1 tickets'." in refusal(path)
 
 
 def test_numbers_times_and_truth_values_of_a_sheet_come_back_into_a_sheet(write: Write, tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ def test_files_of_a_bucket_are_answered_into_the_bucket_with_the_same_bytes_and_
     assert succeed(*call) == f"8 rows in 2 files -> {bucket}/out/\n"
     for name in ("a", "b"):
         assert get(f"{bucket}/out/{name}.parquet") == (tmp_path / "out" / f"{name}.parquet").read_bytes()
-    assert succeed(*call) == f"0 rows in 0 files -> {bucket}/out/; 2 were there before\n"
+    assert succeed(*call) == f"0 rows in 0 files -> {bucket}/out/; 2 files had answers before\n"
     whole = succeed("predict", model_path, f"{bucket}/in", "-o", f"{bucket}/again/")
     assert whole == f"8 rows in 2 files -> {bucket}/again/\n"
 

@@ -84,6 +84,34 @@ def test_a_last_line_without_an_end_is_kept_if_it_is_whole(tmp_path: Path, opene
     assert [line["text"] for line in lines(path)] == ["a", "b"]
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\x08\x0a\x12\x00model\n\xff\xfe",
+        b"text,label\nfoo,a\nbar,b",
+        b'{"text": "foo", "label": ["a"]}\n{"text": "bar", "label": ["b"]}',
+        b'{"text": "foo", "label": "a"}\n{"text": "bar", "label": 1}',
+        b'[{"text": "foo", "label": "a"}]',
+        b'{"text": "foo", "label": "a"}\nno answer',
+        b"text,label\nfoo,a\n" + b'{"text": "torn',
+    ],
+)
+def test_a_file_that_is_refused_stays_as_it_was(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "mine"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="is no answer"):
+        AnnotationsFile(path, several=False)
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize(("content", "there"), [(b"", False), (b"\n\n", True)])
+def test_only_an_empty_file_is_removed_at_the_end(tmp_path: Path, content: bytes, there: bool) -> None:
+    path = tmp_path / "labels.jsonl"
+    path.write_bytes(content)
+    AnnotationsFile(path, several=False).close()
+    assert path.exists() == there
+
+
 def test_two_processes_do_not_write_one_file_even_after_an_answer_was_taken_back(tmp_path: Path, opened: Open) -> None:
     path = tmp_path / "labels.jsonl"
     file = opened(path, several=False)

@@ -12,6 +12,7 @@ from textcls._util import optional_dependencies
 from textcls._util.atomic_write import check_not_an_input
 from textcls.cli.options import PATH, new_label_column_option, new_text_column_option, reading_options
 from textcls.cli.reading import Reading
+from textcls.data import compression
 from textcls.data.labelled import LabelledRow
 from textcls.data.targets import Target, TargetOptions
 from textcls.display.html import label_page
@@ -25,6 +26,7 @@ from textcls.labelling.http import Server
 from textcls.labelling.session import Session
 from textcls.labelling.suggest import Pool
 from textcls.model.labels import labels_problem
+from textcls.model.text_columns import and_
 
 AUDIT: Final = "textcls_training.audit.rows:audit_rows"
 LEARNER: Final = "textcls_training.labelling.process:LearningProcess"
@@ -101,7 +103,8 @@ def label(
             raise ConfigError(f"{name} needs --suspects: without it, labels in DATA are not looked at.")
     if label_columns is not None and suspects:
         raise ConfigError("--label-columns brings answers to texts without labels, and --suspects looks at labels.")
-    output = output or data.with_name(f"{data.name.partition('.')[0]}.labels.jsonl")
+    bare = data if compression.by_name(data) is None else data.with_suffix("")
+    output = output or bare.with_suffix(".labels.jsonl")
     check_not_an_input(output, [data])
     learner_of = None if suspects else optional_dependencies.load(LEARNER, "textcls label")
     if suspects:
@@ -142,7 +145,12 @@ def _of_rows(
 ) -> _Work:
     with reading.table_of_targets([path], text_columns, label_column, targets) as table:
         rows = list(table.rows)
-        taken = {*OWN_FIELDS, *table.text_columns, table.label_column}
+        read = {*table.text_columns, table.label_column}
+        taken = read | {*OWN_FIELDS}
+        # A file that was made here has all of them.
+        if (lost := [name for name in rows[0].row.fields if name in taken - read]) and "chosen" not in lost:
+            own = f"answers have columns of their own called {and_(lost)}, so those of the file are not kept"
+            reading.say([f"{path}: {own}; rename them to keep them."])
     came = [_as_it_came(i, row, taken) for i, row in enumerate(rows)]
     return _Work([row.text for row in rows], not isinstance(rows[0].label, str), rows, came)
 

@@ -190,7 +190,7 @@ def _into_folder(
     run = engine(engine_name, workers, lambda note: reading.say([note]))
     with standing_on(quiet=reading.quiet) as tell:
         standing = answer_folder(work, data, output, run, reading.say, tell)
-    kept = f"; {standing.kept:,} were there before" if standing.kept else ""
+    kept = f"; {plural(standing.kept, 'file')} had answers before" if standing.kept else ""
     click.echo(
         f"{plural(standing.rows, 'row')} in {plural(standing.done, 'file')} -> {storage.without_secrets(output)}{kept}"
     )

@@ -178,6 +178,8 @@ def _rows(
             yield fields
         elif not fields or (len(columns) > 1 and _is_blank(fields)):
             blank += 1
+        elif len(columns) > 1 and tuple(fields) == columns and first == "header":
+            yield Bad(f"{name}, line {line}", "the header again, as in files that were joined; leave the line out")
         elif len(fields) != len(columns):
             yield Bad(
                 f"{name}, line {line}",

@@ -111,9 +111,9 @@ def read(source: Source, options: ReadOptions) -> Content:
     if _NO_RESULT in header:
         raise InputError(f"{source.name}, row {number}: a name is {_NO_RESULT.what}; {_NO_RESULT.advice}.")
     if not header:
-        raise InputError(
-            f"{source.name}, sheet {sheet.title!r} is empty; it needs a row with column names and at least one more."
-        )
+        others = [repr(one.title) for one in book.worksheets if one.title != sheet.title]
+        advice = f"choose another with --sheet: {', '.join(others)}" if others else "it needs column names and a row"
+        raise InputError(f"{source.name}, sheet {sheet.title!r} is empty; {advice}.")
     if not options.header:
         columns = tuple(str(i) for i in range(1, len(header) + 1))
         return Content("xlsx", columns, _rows(source.name, columns, chain([(number, header)], rows), number - 1), notes)

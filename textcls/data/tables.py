@@ -129,7 +129,7 @@ def open_tables(
         for path in every:
             with ExitStack() as opened:
                 name, content = _content(path, options, opened)
-                _check_names(name, content.columns)
+                _check_names(name, content.columns, content.format)
                 if len(every) > MOST_OPEN and _can_be_opened_again(path):
                     content = replace(content, rows=_opened_again(path, options))
                 else:
@@ -191,10 +191,11 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
-def _check_names(file: str, columns: tuple[str, ...]) -> None:
+def _check_names(file: str, columns: tuple[str, ...], kind: Format) -> None:
     twice = next((name for name, times in Counter(columns).items() if times > 1), None)
     if twice is not None:
-        raise InputError(f"{file} has two columns called {twice!r}; rename one, or add --no-header if it has no names.")
+        advice = ", or add --no-header if it has no names" if kind in ("csv", "tsv", "xlsx") else ""
+        raise InputError(f"{file} has two columns called {twice!r}; rename one{advice}.")
 
 
 def _good(names: Sequence[str], contents: Sequence[Content], bad: BadRows) -> Iterator[Row]:

@@ -1,7 +1,8 @@
 """The file of answers: JSON lines that `textcls train` reads, on disk before anybody is told so.
 
 An answer is appended and synchronised. One that is taken back or changed exchanges the whole file, which is then the
-new one or, after a kill, still the old one. A line that a kill has cut off was never confirmed, and is removed.
+new one or, after a kill, still the old one. A line that a kill has cut off was never confirmed, and is removed; nothing
+else of a file that is found is ever changed.
 """
 
 import json
@@ -22,6 +23,7 @@ from textcls.model.labels import label_problem
 Chosen = Literal["start", "model", "random", "suspect", "given"]
 # What an answer says by itself; a column of this name is not kept beside it.
 OWN_FIELDS: Final = ("text", "label", "row", "chosen", "by")
+_BEGINNING: Final = b'{"text": "'
 _ADVICE: Final = "name another file with --output, or repair it"
 
 
@@ -152,8 +154,8 @@ class AnnotationsFile:
             self._file = self._opened()
 
     def close(self) -> None:
-        """Let go of the file; without answers there is none."""
-        if not self.answers and not self._file.closed:
+        """Let go of the file; one that is empty is removed."""
+        if not self._size and not self._file.closed:
             with suppress(PermissionError):  # Windows removes no file that is open: it stays, empty.
                 self.path.unlink(missing_ok=True)
         self._file.close()
@@ -193,16 +195,11 @@ class AnnotationsFile:
     def _read(self) -> list[Annotation]:
         data = self.path.read_bytes()
         whole = data.rfind(b"\n") + 1
-        lines = data[:whole].split(b"\n")
-        if whole < len(data):
-            # A last line without an end is whole if somebody else wrote it, and torn if a kill did.
-            try:
-                Annotation.of_line(data[whole:], several=self.several)
-            except ValueError:
-                self._begin_again(whole)
-            else:
-                self._write(b"\n")
-                lines.append(data[whole:])
+        lines, last = data[:whole].split(b"\n"), data[whole:]
+        # A last line without an end is whole if somebody else wrote it, and torn if a kill did.
+        torn = _is_torn(last)
+        if last and not torn:
+            lines.append(last)
         found = []
         for number, line in enumerate(lines, 1):
             if not line.strip():
@@ -212,6 +209,10 @@ class AnnotationsFile:
             except ValueError as error:
                 why = "it is no JSON" if isinstance(error, json.JSONDecodeError) else str(error)
                 raise InputError(f"{self.path}, line {number}, is no answer: {why}; {_ADVICE}.") from error
+        if torn:
+            self._begin_again(whole)
+        elif last:
+            self._write(b"\n")
         self._size = self.path.stat().st_size
         return found
 
@@ -225,6 +226,16 @@ class AnnotationsFile:
         os.ftruncate(self._file.fileno(), size)
         self._file.seek(size)
         os.fsync(self._file.fileno())
+
+
+def _is_torn(line: bytes) -> bool:
+    """Say whether a line is the beginning of one that `Annotation.line` writes."""
+    begins = line.startswith(_BEGINNING) if len(line) > len(_BEGINNING) else bool(line) and _BEGINNING.startswith(line)
+    try:
+        json.loads(line)
+    except ValueError:
+        return begins
+    return False
 
 
 def labels_of(answers: Sequence[Annotation]) -> list[str]:

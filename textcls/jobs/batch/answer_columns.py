@@ -66,8 +66,8 @@ class AnswerColumns:
     def written_as(self, kind: Format, classifier: Classifier) -> "AnswerColumns":
         """Return the columns in which `classifier` answers in a file of this format.
 
-        Several labels are lists there, and in CSV and TSV one text: joined by the separator, `;` by default, or as JSON
-        if that is `json`.
+        Several labels are lists there, and in CSV, TSV and Excel one text: joined by the separator, `;` by default, or
+        as JSON if that is `json`.
 
         Raises:
             ConfigError: a separator was chosen where nothing is joined, or one that a label or a score may hold; or
@@ -80,9 +80,9 @@ class AnswerColumns:
             return self._with_levels(classifier)
         if self.label_path is not None:
             raise ConfigError("--label-path is for models of one label per text, and this one may give several.")
-        if kind not in ("csv", "tsv"):
+        if kind not in ("csv", "tsv", "xlsx"):
             if self.separator is not None:
-                raise ConfigError(f"--label-separator joins labels in CSV and TSV; {kind} has lists, so leave it out.")
+                raise ConfigError(f"--label-separator joins the labels of a cell; {kind} has lists, so leave it out.")
             return replace(self, several=True)
         separator = self.separator or SEPARATOR
         if separator == JSON:
