@@ -2,6 +2,7 @@
 
     source.py     where the bytes come from: a file or standard input, packed or not
     storage.py    whole files in folders or behind URLs, worked on one by one
+    web.py        one of those on a web server
     fetching.py   a file behind a URL, if its hash is the one expected
     patterns.py   names with * in them
     compression.py  what files may be packed with

@@ -5,12 +5,9 @@ fsspec+sftp:// and the like; a file at https:// or http:// is only read, one at 
 are copied to this machine to be read, and from it when they are whole.
 """
 
-import http.client
 import re
 import shutil
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -34,8 +31,6 @@ _PART: Final = ".textcls-"
 # Nobody writes to a file that has not changed for so many seconds: what was left by a worker that was killed.
 _LEFT: Final = 600
 _HTTP: Final = ("http://", "https://")
-# A server that is silent for so many seconds has gone.
-_SILENCE: Final = 60
 # What a store says, by pyarrow or urllib, of keys that are wrong or missing.
 _REFUSED: Final = (
     "ACCESS_DENIED",
@@ -215,7 +210,9 @@ def opened(name: str) -> Iterator["Source"]:
     """
     with _reading(name):
         if name.lower().startswith(_HTTP):
-            stream = urllib.request.urlopen(name, timeout=_SILENCE)
+            from textcls.data.web import WebFile  # with what speaks HTTP, which most need not wait for
+
+            stream: Any = WebFile(name)
         else:
             store, path = _store(name)
             stream = store.open_input_stream(path)
@@ -248,9 +245,6 @@ class Source:
     def _read(self, how: str, size: int) -> bytes:
         with _reading(self._name):
             found: bytes = getattr(self._stream, how)(size)
-            # Of a body that ends before its Content-Length, http.client tells only whoever reads all of it at once.
-            if not found and size and (left := getattr(self._stream, "length", None)):
-                raise http.client.IncompleteRead(found, left)
         return found
 
 
@@ -258,7 +252,7 @@ class Source:
 def _reading(name: str) -> Iterator[None]:
     try:
         yield
-    except (OSError, http.client.HTTPException) as error:
+    except OSError as error:
         raise _unreadable(name, error) from error
 
 
@@ -365,16 +359,12 @@ def _making(name: str) -> Iterator[None]:
 
 def _unreadable(name: str, error: Exception) -> InputError:
     shown = without_secrets(name)
-    if isinstance(error, FileNotFoundError) or (isinstance(error, urllib.error.HTTPError) and error.code == 404):
+    if isinstance(error, FileNotFoundError):
         return InputError(f"There is no file {shown}.")
     return InputError(f"{shown} cannot be read: {_why(error)}.")
 
 
 def _why(error: Exception) -> str:
-    if isinstance(error, urllib.error.URLError) and isinstance(error.reason, OSError):
-        return error.reason.strerror or str(error.reason)
-    if isinstance(error, http.client.IncompleteRead):
-        return f"it ends {error.expected:,} bytes early; try again"
     said = " ".join(str(error).split()).rstrip(".")
     if isinstance(error, FileNotFoundError):
         return "its folder is not there"
