@@ -168,7 +168,7 @@ def test_help_without_any_extra_lists_all_commands_and_says_what_is_missing(tmp_
         assert f"\n  {command} " in done.stdout
     said = " ".join(done.stdout.split())
     assert 'Train a classifier on labelled files. (needs pip install "textcls[train]")' in said
-    assert said.count("(needs pip install") == 5  # those that do nothing without
+    assert said.count("(needs pip install") == 6  # those that do nothing without
 
 
 def test_a_package_that_no_extra_brings_is_not_hidden(tmp_path: Path) -> None:

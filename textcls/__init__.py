@@ -111,11 +111,13 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module 'textcls' has no attribute {name!r}")
-    globals()[name] = value = getattr(import_module(f"textcls.{_MODULE_OF[name]}"), name)
-    return value
+if not TYPE_CHECKING:  # To a checker of types every name would be one of these.
+
+    def __getattr__(name: str) -> Any:
+        if name not in _MODULE_OF:
+            raise AttributeError(f"module 'textcls' has no attribute {name!r}")
+        globals()[name] = value = getattr(import_module(f"textcls.{_MODULE_OF[name]}"), name)
+        return value
 
 
 def __dir__() -> list[str]:

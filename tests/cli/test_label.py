@@ -94,7 +94,10 @@ def test_columns_that_answers_have_themselves_are_told_to_be_lost(
 ) -> None:
     path = write_rows(tmp_path / "rows.csv", [["body", "queue", "by", "row"], ["a", "x", "Ann", "R-0"]])
     _of_rows(path, ["body"], "queue", TargetOptions(), Reading(ReadOptions(), BadRows(), quiet=False))
-    assert "called 'by' and 'row', so those of the file are not kept" in capsys.readouterr().err
+    assert "columns of its own called 'by' and 'row', so what the file says there is" in capsys.readouterr().err
+    path = write_rows(tmp_path / "made.csv", [["text", "label", "row", "chosen"], ["a", "x", "1", "given"]])
+    _of_rows(path, ["text"], "label", TargetOptions(), Reading(ReadOptions(), BadRows(), quiet=False))
+    assert capsys.readouterr().err == ""
 
 
 def test_suspects_go_on_with_the_rows_that_there_are(tmp_path: Path) -> None:

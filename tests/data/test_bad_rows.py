@@ -22,7 +22,8 @@ def test_bad_rows_are_skipped_counted_and_told_if_that_is_asked_for(write: Write
 
 
 def test_a_header_that_stands_there_again_is_no_row_but_a_text_that_is_called_text_is(write: Write) -> None:
-    path = write("a.csv", "text,label\na,x\ntext,label\ntext,y\n")
+    part = b"\xef\xbb\xbftext, label\n"
+    path = write("a.csv", part + b"a,x\n" + part + b"text,y\n")
     with pytest.raises(InputError, match=r"a\.csv, line 3: the header again, as in files that were joined; leave "):
         read_labelled(path)
     assert read_labelled(path, bad=BadRows(skip=True)).texts == ["a", "text"]

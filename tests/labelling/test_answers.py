@@ -85,21 +85,21 @@ def test_a_last_line_without_an_end_is_kept_if_it_is_whole(tmp_path: Path, opene
 
 
 @pytest.mark.parametrize(
-    "content",
+    ("content", "line"),
     [
-        b"\x08\x0a\x12\x00model\n\xff\xfe",
-        b"text,label\nfoo,a\nbar,b",
-        b'{"text": "foo", "label": ["a"]}\n{"text": "bar", "label": ["b"]}',
-        b'{"text": "foo", "label": "a"}\n{"text": "bar", "label": 1}',
-        b'[{"text": "foo", "label": "a"}]',
-        b'{"text": "foo", "label": "a"}\nno answer',
-        b"text,label\nfoo,a\n" + b'{"text": "torn',
+        (b"\x08\x0a\x12\x00model\n\xff\xfe", 1),
+        (b"text,label\nfoo,a\nbar,b", 1),
+        (b'{"text": "foo", "label": ["a"]}\n{"text": "bar", "label": ["b"]}', 1),
+        (b'{"text": "foo", "label": "a"}\n{"text": "bar", "label": 1}', 2),
+        (b'[{"text": "foo", "label": "a"}]', 1),
+        (b'{"text": "foo", "label": "a"}\nno answer', 2),
+        (b'text,label\nfoo,a\n{"text": "torn', 1),
     ],
 )
-def test_a_file_that_is_refused_stays_as_it_was(tmp_path: Path, content: bytes) -> None:
+def test_a_file_of_something_else_stays_as_it_was(tmp_path: Path, content: bytes, line: int) -> None:
     path = tmp_path / "mine"
     path.write_bytes(content)
-    with pytest.raises(InputError, match="is no answer"):
+    with pytest.raises(InputError, match=f"mine, line {line}, is no answer: "):
         AnnotationsFile(path, several=False)
     assert path.read_bytes() == content
 
@@ -110,6 +110,14 @@ def test_only_an_empty_file_is_removed_at_the_end(tmp_path: Path, content: bytes
     path.write_bytes(content)
     AnnotationsFile(path, several=False).close()
     assert path.exists() == there
+
+
+def test_what_another_program_writes_meanwhile_is_not_removed(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    file = AnnotationsFile(path, several=False)
+    path.write_text("theirs")
+    file.close()
+    assert path.read_text() == "theirs"
 
 
 def test_two_processes_do_not_write_one_file_even_after_an_answer_was_taken_back(tmp_path: Path, opened: Open) -> None:

@@ -63,7 +63,7 @@ def model(model_path: Path, tmp_path: Path) -> Path:
 
 
 # Several workers read what one process has found to be good, so that they are not asked about each kind of badness.
-@pytest.mark.parametrize(("count", "bad"), [("1", BAD), ("2", BAD[-3:-1])])
+@pytest.mark.parametrize(("count", "bad"), [("1", BAD), ("2", [put_device, put_nothing])])
 def test_whatever_the_new_file_is_the_old_model_goes_on_answering(
     model: Path, model_path: Path, count: str, bad: Sequence[Put]
 ) -> None:

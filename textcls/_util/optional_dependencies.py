@@ -40,6 +40,8 @@ EXTRA_OF_PACKAGE: Final = {
     "httpx2": "annotate",
     "openai": "annotate",
 }
+# Extras that hold another one.
+_WITHIN: Final = {"tune": "train"}
 # Filled by several distributions, of which one may be missing.
 _SHARED: Final = ("opentelemetry", "backports")
 TRAIN: Final = "textcls_training.api:train"
@@ -102,9 +104,9 @@ def above(place: str) -> Any:
 
 
 def installed(extra: str) -> bool:
-    """Say whether all that an extra brings beyond others is there, without importing it."""
+    """Say whether all that an extra brings is there, without importing it."""
     try:
-        look_for(*(package for package, its in EXTRA_OF_PACKAGE.items() if its == extra))
+        look_for(*(package for package, its in EXTRA_OF_PACKAGE.items() if its in (extra, _WITHIN.get(extra))))
     except ModuleNotFoundError:
         return False
     return True

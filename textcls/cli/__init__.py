@@ -77,7 +77,7 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands by sections, each with the beginning of its help."""
+        """Write the commands by sections, each with its sentence."""
         for section, commands in SECTIONS.items():
             with formatter.section(section):
                 formatter.write_dl([(name, entry.summary + _missing(entry)) for name, entry in commands.items()])

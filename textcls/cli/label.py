@@ -4,7 +4,7 @@ import threading
 from collections.abc import Collection, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, get_args
 
 import click
 
@@ -20,7 +20,7 @@ from textcls.display.text import plural
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation.data_quality.label_audit import SuspectRow
 from textcls.evaluation.label_set_evaluation import present
-from textcls.labelling.answers import OWN_FIELDS, Annotation, AnnotationsFile
+from textcls.labelling.answers import OWN_FIELDS, Annotation, AnnotationsFile, Chosen
 from textcls.labelling.given import GivenAnswers
 from textcls.labelling.http import Server
 from textcls.labelling.session import Session
@@ -147,10 +147,12 @@ def _of_rows(
         rows = list(table.rows)
         read = {*table.text_columns, table.label_column}
         taken = read | {*OWN_FIELDS}
-        # A file that was made here has all of them.
-        if (lost := [name for name in rows[0].row.fields if name in taken - read]) and "chosen" not in lost:
-            own = f"answers have columns of their own called {and_(lost)}, so those of the file are not kept"
-            reading.say([f"{path}: {own}; rename them to keep them."])
+        lost = sorted({name for row in rows for name in row.row.fields} & (taken - read))
+        # In a file that was made here they are what they are called.
+        if lost and not all(row.row.fields.get("chosen") in get_args(Chosen) for row in rows):
+            what = "a column of its own" if len(lost) == 1 else "columns of its own"
+            kept = f"an answer has {what} called {and_(lost)}, so what the file says there is not kept"
+            reading.say([f"{path}: {kept}; rename it there to keep it."])
     came = [_as_it_came(i, row, taken) for i, row in enumerate(rows)]
     return _Work([row.text for row in rows], not isinstance(rows[0].label, str), rows, came)
 

@@ -89,7 +89,7 @@ _GROUPS: Final = (
     "--label-separator",
     metavar="SIGN",
     callback=separator,
-    help="Separates several labels in CSV and TSV; json writes JSON lists.  [default: ;]",
+    help="Separates several labels in CSV, TSV and Excel; json writes JSON lists.  [default: ;]",
 )
 @click.option(
     "--stream/--no-stream",

@@ -82,12 +82,12 @@ def read(source: Source, options: ReadOptions, default: str = ",") -> Content:
     if not options.header:
         columns = tuple(str(number) for number in range(1, len(header) + 1))
         first = Row(line, dict(zip(columns, header, strict=True)), source.name)
-        return Content(kind, columns, chain([first], _rows(records, source.name, columns, "first row")), notes)
+        return Content(kind, columns, chain([first], _rows(records, source.name, columns)), notes)
     columns = tuple(name.strip() for name in header)
     # One is the index that a data frame writes.
     if columns.count("") > 1:
         columns = with_names(columns, str)
-    return Content(kind, columns, _rows(records, source.name, columns), notes)
+    return Content(kind, columns, _rows(records, source.name, columns, header), notes)
 
 
 def _checked(delimiter: str) -> str:
@@ -170,15 +170,15 @@ def _records(reader: _Reader) -> Iterator[_Record]:
 
 
 def _rows(
-    records: Iterable[_Record], name: str, columns: tuple[str, ...], first: str = "header"
+    records: Iterable[_Record], name: str, columns: tuple[str, ...], header: list[str] | None = None
 ) -> Iterator[Row | Bad]:
-    blank = 0
+    first, blank = "first row" if header is None else "header", 0
     for line, fields in records:
         if isinstance(fields, Bad):
             yield fields
         elif not fields or (len(columns) > 1 and _is_blank(fields)):
             blank += 1
-        elif len(columns) > 1 and tuple(fields) == columns and first == "header":
+        elif len(columns) > 1 and [fields[0].removeprefix("\ufeff"), *fields[1:]] == header:
             yield Bad(f"{name}, line {line}", "the header again, as in files that were joined; leave the line out")
         elif len(fields) != len(columns):
             yield Bad(

@@ -50,6 +50,7 @@ def _saying() -> Iterator[None]:
     except urllib.error.URLError as error:
         raise OSError(getattr(error.reason, "strerror", None) or str(error.reason)) from error
     except http.client.IncompleteRead as error:
-        raise OSError(f"it ends {error.expected:,} bytes early; try again") from error
+        early = "early" if error.expected is None else f"{error.expected:,} bytes early"
+        raise OSError(f"it ends {early}; try again") from error
     except http.client.HTTPException as error:
         raise OSError(str(error)) from error

@@ -1,8 +1,8 @@
 """The file of answers: JSON lines that `textcls train` reads, on disk before anybody is told so.
 
 An answer is appended and synchronised. One that is taken back or changed exchanges the whole file, which is then the
-new one or, after a kill, still the old one. A line that a kill has cut off was never confirmed, and is removed; nothing
-else of a file that is found is ever changed.
+new one or, after a kill, still the old one. A line that a kill has cut off was never confirmed, and is removed; a file
+of anything else than answers is left as it is.
 """
 
 import json
@@ -155,7 +155,7 @@ class AnnotationsFile:
 
     def close(self) -> None:
         """Let go of the file; one that is empty is removed."""
-        if not self._size and not self._file.closed:
+        if not self._file.closed and self._is_there(self._file) and not os.fstat(self._file.fileno()).st_size:
             with suppress(PermissionError):  # Windows removes no file that is open: it stays, empty.
                 self.path.unlink(missing_ok=True)
         self._file.close()
@@ -194,8 +194,7 @@ class AnnotationsFile:
 
     def _read(self) -> list[Annotation]:
         data = self.path.read_bytes()
-        whole = data.rfind(b"\n") + 1
-        lines, last = data[:whole].split(b"\n"), data[whole:]
+        *lines, last = data.split(b"\n")
         # A last line without an end is whole if somebody else wrote it, and torn if a kill did.
         torn = _is_torn(last)
         if last and not torn:
@@ -210,7 +209,7 @@ class AnnotationsFile:
                 why = "it is no JSON" if isinstance(error, json.JSONDecodeError) else str(error)
                 raise InputError(f"{self.path}, line {number}, is no answer: {why}; {_ADVICE}.") from error
         if torn:
-            self._begin_again(whole)
+            self._begin_again(len(data) - len(last))
         elif last:
             self._write(b"\n")
         self._size = self.path.stat().st_size

@@ -83,7 +83,7 @@ def main(folder: Path, options: dict[str, Any], count: int, kills: int) -> None:
     span = time.monotonic() - began
     hashes.append(hash_of_the_model())
     draw, killed = random.Random(), 0
-    while killed < kills or went_on(notes) < kills // 2:
+    while killed < kills or (went_on(notes) < kills // 2 and killed < 10 * kills):
         child = os.fork()
         if not child:
             train(folder / f"state-{len(hashes)}")
