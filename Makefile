@@ -41,9 +41,9 @@ unexport PYTHONUNBUFFERED
 demo: $(VENV)/.demo
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" sh scripts/demo.sh
 
-# Three workers for two processors, since many tests wait for a service to start, to drain, or to give up.
+# Four workers for two processors, since many tests wait for a service to start, to drain, or to give up.
 test: lint types loops
-	$(VENV)/bin/python -m pytest -q -n 3
+	$(VENV)/bin/python -m pytest -q -n 4
 
 # Before a release: of what chance draws, all.
 thorough: export TEXTCLS_THOROUGH = 1
@@ -51,7 +51,7 @@ thorough: test
 
 # What one runs at every step.
 quick: lint types loops
-	$(VENV)/bin/python -m pytest -q -n 3 -m "not slow"
+	$(VENV)/bin/python -m pytest -q -n 4 -m "not slow"
 
 lint: $(VENV)/.dev
 	$(VENV)/bin/ruff check .

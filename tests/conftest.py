@@ -56,6 +56,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
 
 
+def pytest_collection_finish() -> None:
+    """Look no more for garbage among the tests themselves."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session")
 def sample_path() -> Path:
     """The bundled training table."""
