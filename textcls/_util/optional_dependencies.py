@@ -87,6 +87,11 @@ def look_for(*packages: str) -> None:
             raise ModuleNotFoundError(f"No module named {package!r}", name=package)
 
 
+def look_for_all_of(extra: str) -> None:
+    """Find out whether all that an extra brings is installed, as `look_for` does."""
+    look_for(*(package for package, its in EXTRA_OF_PACKAGE.items() if its in (extra, _WITHIN.get(extra))))
+
+
 def load(place: str, what: str, extra: str | None = None) -> Any:
     """Return what is called `module:name`; `what` and `extra` are those of `needed_by`.
 
@@ -106,7 +111,7 @@ def above(place: str) -> Any:
 def installed(extra: str) -> bool:
     """Say whether all that an extra brings is there, without importing it."""
     try:
-        look_for(*(package for package, its in EXTRA_OF_PACKAGE.items() if its in (extra, _WITHIN.get(extra))))
+        look_for_all_of(extra)
     except ModuleNotFoundError:
         return False
     return True

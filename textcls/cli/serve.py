@@ -50,8 +50,8 @@ def serve(models: tuple[str, ...], **given: Any) -> None:
     """
     with signals.kept():
         with optional_dependencies.needed_by("textcls serve"):
-            # It is imported only once somebody asks for the description of the service.
-            optional_dependencies.look_for("fastapi")
+            # Much of it is imported only while models are loaded.
+            optional_dependencies.look_for_all_of("serve")
             if sys.platform == "win32":
                 from textcls.server.processes.portable import serve as answer
             else:

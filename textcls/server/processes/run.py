@@ -1,22 +1,21 @@
-"""Listen, answer until told to stop, finish what was begun: one process, or several under a supervisor."""
+"""Listen, answer until told to stop, finish what was begun: one process, or several under a supervisor.
+
+A process of its own reads and tests the models; what answers, FastAPI above all, is imported meanwhile.
+"""
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 
 from textcls.server.admission import auth
 from textcls.server.http import listening
 from textcls.server.http.listening import listen
 from textcls.server.models.store import GenerationStore
 from textcls.server.monitoring import logs
-from textcls.server.monitoring.tracing import Tracing
 from textcls.server.processes.probes import probes
-from textcls.server.processes.server import Server
-from textcls.server.processes.supervisor import Supervisor
-from textcls.server.service import Service
 from textcls.server.settings import Settings, check_exposure
 from textcls.server.system import memory, signals
 from textcls.server.system.shared_folder import shared_folder
-
-__all__ = ["Server", "listen", "serve"]
 
 
 def serve(models: Sequence[str], settings: Settings, *, ready: Callable[[str], None] = lambda url: None) -> None:
@@ -48,17 +47,27 @@ def serve(models: Sequence[str], settings: Settings, *, ready: Callable[[str], N
         listen(settings.host, settings.port) as listener,
     ):
         store = GenerationStore(folder, models, settings)
-        store.publish()
+        with ThreadPoolExecutor(1) as meanwhile:  # It is waited for: nothing can be imported while a process ends.
+            if settings.workers == 1:
+                meanwhile.submit(import_module, "textcls.server.processes.server")
+            store.publish()
         memory.check_limit(settings, store.model_bytes())
         url = listening.url(settings.host, listener)
         with probes(store, settings):
             if settings.workers == 1:
+                from textcls.server.processes.server import Server
+                from textcls.server.service import Service
+
                 server = Server(Service.of(store, settings), drain_seconds=settings.drain_seconds)
                 with signals.stopped_by_signals(server):
                     ready(url)
                     server.run(sockets=[listener])
             else:
+                from textcls.server.processes.supervisor import Supervisor
+
                 if settings.tracing:
+                    from textcls.server.monitoring.tracing import Tracing
+
                     # What every worker would fail of is told once, and before any is started.
                     Tracing().close()
                 Supervisor(store, settings, listener, lambda: ready(url)).run()

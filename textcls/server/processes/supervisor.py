@@ -20,8 +20,6 @@ from textcls.server.models.reload import Reloader
 from textcls.server.models.store import GenerationStore
 from textcls.server.monitoring import logs
 from textcls.server.monitoring.metrics import Counts
-from textcls.server.processes.server import Server
-from textcls.server.service import Service
 from textcls.server.settings import Settings
 from textcls.server.system import memory, signals
 
@@ -198,7 +196,10 @@ class Worker(multiprocess.Process):
         return super().is_alive(min(timeout, _HUNG_SECONDS))
 
     def target(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serve, in the new process."""
+        """Serve, in the new process, which alone imports what answers."""
+        from textcls.server.processes.server import Server
+        from textcls.server.service import Service
+
         logs.configure(self._settings.log_level)
         memory.return_large()
         try:
