@@ -44,16 +44,17 @@ QUICK = tuple(
 )  # fmt: skip
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of these places, and put those in a browser last: its driver keeps an event loop running in the
-    process, beside which no other can be started.
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
+    """Mark the tests of these places before any are left out, and put those in a browser last: its driver keeps an
+    event loop running in the process, beside which no other can be started.
     """
-    items.sort(key=lambda item: item.path.is_relative_to(ROOT / "tests" / "web"))
     for item in items:
         inside = item.path.relative_to(ROOT / "tests").as_posix()
         if inside.startswith(SLOW) and not inside.startswith(QUICK):
             item.add_marker("slow")
+    yield
+    items.sort(key=lambda item: item.path.is_relative_to(ROOT / "tests" / "web"))
 
 
 def pytest_collection_finish() -> None:
