@@ -9,7 +9,7 @@ from pathlib import Path
 import uvicorn
 
 from tests.service.clients import Load, client_of, numbers
-from tests.service.processes import MAIN, PATIENCE, alive, command, until, workers
+from tests.service.processes import MAIN, PATIENCE, alive, command, fork_servers, until, workers
 from textcls.server.models.store import GenerationStore
 from textcls.server.processes.supervisor import Worker
 from textcls.server.settings import Settings
@@ -49,6 +49,27 @@ def test_workers_whose_supervisor_was_killed_end_as_well(model_path: Path) -> No
         process.wait(PATIENCE)
         assert len(pids) == 2
         assert until(lambda: not any(map(alive, pids)))
+
+
+def test_workers_are_replaced_if_the_process_that_forks_them_is_killed(model_path: Path) -> None:
+    with command(model_path, "--workers", "2") as (process, url):
+        before, (server,) = workers(process), fork_servers(process)
+        os.kill(server, signal.SIGKILL)
+        until(lambda: not any(map(alive, before)) and len(workers(process)) == 2)
+        with Load(url) as load:
+            load.more(50)
+        assert load.failures == []
+
+
+def test_a_stop_that_all_processes_are_told_at_once_loses_no_request(model_path: Path) -> None:
+    with command(model_path, "--workers", "2") as (process, url), Load(url) as load:
+        load.more(50)
+        for pid in (*fork_servers(process), process.pid, *workers(process)):
+            os.kill(pid, signal.SIGTERM)
+        process.wait(PATIENCE)
+        assert process.returncode == 0
+        # Nobody listens any more; what was accepted has been answered.
+        assert {failure.split(":")[0] for failure in load.failures} <= {"ConnectError"}
 
 
 class LoadingWorker(Worker):

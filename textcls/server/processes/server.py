@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
+from multiprocessing import parent_process
 from types import FrameType
 from typing import Any, Final
 
@@ -53,13 +54,14 @@ def config(service: Service) -> uvicorn.Config:
 class Server(uvicorn.Server):
     """uvicorn's server, which sweeps its connections, takes up new models, and stops without losing a request."""
 
-    def __init__(self, service: Service, *, drain_seconds: float, supervisor: int | None = None) -> None:
+    def __init__(self, service: Service, *, drain_seconds: float, supervised: bool = False) -> None:
         super().__init__(config(service))
         self.service = service
         service.connections = self.server_state.connections
         self._drain_seconds = drain_seconds
         self._hurry = False
-        self._supervisor = supervisor
+        self._supervisor = parent_process() if supervised else None
+        self._parent = os.getppid()
         self._tasks: set[asyncio.Task[None]] = set()
         self._failure: BaseException | None = None
         self._acceptors: list[Acceptor] = []
@@ -143,8 +145,8 @@ class Server(uvicorn.Server):
             await asyncio.sleep(SWEEP_SECONDS)
             now = loop.time()
             self.service.counts.set(metrics.HEARTBEAT, time.monotonic())
-            if self._supervisor is not None and os.getppid() != self._supervisor:
-                # The supervisor was killed: nobody would replace or stop this worker any more.
+            if self._supervisor is not None and not (self._supervisor.is_alive() and os.getppid() == self._parent):
+                # The supervisor was killed, or what tells it of this worker: nobody would stop it any more.
                 self.should_exit = True
             for connection in list(self.server_state.connections):
                 if isinstance(connection, Connection):

@@ -1,7 +1,6 @@
 """Several processes that answer, and the one that starts, replaces and stops them."""
 
 import logging
-import os
 import signal
 import socket
 import sys
@@ -20,6 +19,7 @@ from textcls.server.models.reload import Reloader
 from textcls.server.models.store import GenerationStore
 from textcls.server.monitoring import logs
 from textcls.server.monitoring.metrics import Counts
+from textcls.server.processes import forking
 from textcls.server.settings import Settings
 from textcls.server.system import memory, signals
 
@@ -163,11 +163,13 @@ class Worker(multiprocess.Process):
         self._store, self._settings = store, settings
         self._begun, self._loading, self._announced = time.monotonic(), True, False
         super().__init__(config, sockets)
+        # uvicorn's would import anew what answers.
+        self.process = forking.CONTEXT.Process(target=self.target, args=(sockets,))  # type: ignore[assignment]
 
     def start(self) -> None:
-        """Start the process, which hears of reloads only once it can answer to them."""
-        with signals.pending_in_children():
-            super().start()
+        """Start the process."""
+        forking.begin()
+        super().start()
 
     def wait_until_ready(self, timeout: float, should_exit: Any = None) -> bool:
         """Wait until the worker answers; say whether it does. Whoever is told to stop meanwhile waits no longer."""
@@ -196,18 +198,20 @@ class Worker(multiprocess.Process):
         return super().is_alive(min(timeout, _HUNG_SECONDS))
 
     def target(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serve, in the new process, which alone imports what answers."""
+        """Serve, in the new process, which hears of reloads only once it can answer to them."""
         from textcls.server.processes.server import Server
         from textcls.server.service import Service
 
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
         logs.configure(self._settings.log_level)
         memory.return_large()
-        try:
-            self._server = Server(Service.of(self._store, self._settings), drain_seconds=0, supervisor=os.getppid())
-        except TextclsError as error:
-            _LOGGER.error("The worker cannot start: %s", error)
-            sys.exit(STARTUP_FAILURE)
-        try:
-            super().target(sockets)
-        except TextclsError:  # It has been logged.
-            sys.exit(1)
+        with logs.flushed(), suppress(KeyboardInterrupt):  # At Ctrl-C it is the supervisor that says something.
+            try:
+                self._server = Server(Service.of(self._store, self._settings), drain_seconds=0, supervised=True)
+            except TextclsError as error:
+                _LOGGER.error("The worker cannot start: %s", error)
+                sys.exit(STARTUP_FAILURE)
+            try:
+                super().target(sockets)
+            except TextclsError:  # It has been logged.
+                sys.exit(1)

@@ -56,12 +56,12 @@ def release() -> None:
 
 
 @contextmanager
-def pending_in_children() -> Iterator[None]:
-    """Let processes that are started in this block find these signals pending until they `release` them.
+def pending_in_children(*others: signal.Signals) -> Iterator[None]:
+    """Let processes that are started in this block find these signals, and others, pending until they `release` them.
 
     They inherit the mask of this thread before they have any other.
     """
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _RELOADING)
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, (*_RELOADING, *others))
     try:
         yield
     finally:

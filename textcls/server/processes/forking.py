@@ -1,0 +1,33 @@
+"""Workers are forked from a process that has imported what they answer with: once for all of them, and in no thread.
+
+That process is `multiprocessing`'s fork server. Workers begin at once, and share the memory of what is imported.
+"""
+
+import os
+import signal
+from multiprocessing import forkserver, get_context
+from typing import Final
+
+from textcls.server.system import signals
+
+CONTEXT: Final = get_context("forkserver")
+_SAFE_PATH: Final = "PYTHONSAFEPATH"
+
+
+def begin() -> None:
+    """Start that process if it does not run; it ends after this one and the workers have ended.
+
+    It hears no signal: what is sent to all processes, each worker hears for itself.
+    """
+    CONTEXT.set_forkserver_preload(["textcls.server.processes.server"])
+    before = os.environ.get(_SAFE_PATH)
+    # It would import what lies in the folder that it is started in.
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        with signals.pending_in_children(signal.SIGTERM):
+            forkserver.ensure_running()
+    finally:
+        if before is None:
+            del os.environ[_SAFE_PATH]
+        else:
+            os.environ[_SAFE_PATH] = before
