@@ -5,7 +5,7 @@ That process is `multiprocessing`'s fork server. Workers begin at once, and shar
 
 import os
 import signal
-from multiprocessing import forkserver, get_context
+from multiprocessing import forkserver, get_context, resource_tracker
 from typing import Final
 
 from textcls.server.system import signals
@@ -24,6 +24,8 @@ def begin() -> None:
     # It would import what lies in the folder that it is started in.
     os.environ[_SAFE_PATH] = "1"
     try:
+        # By itself, since it unblocks the signal.
+        resource_tracker.ensure_running()
         with signals.pending_in_children(signal.SIGTERM):
             forkserver.ensure_running()
     finally:
