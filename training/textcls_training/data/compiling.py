@@ -33,6 +33,11 @@ def compiled_inner(function: Function) -> Function:
     return compiled(function, inner=True)
 
 
+def compiled_in_place(function: Function) -> Function:
+    """Compile as a part of the one compiled function that calls it, and not by itself before."""
+    return cast(Function, numba.njit(inline="always")(function))
+
+
 class _Compiled(Listener):
     """Tells somebody of the first compilation."""
 

@@ -25,7 +25,7 @@ from textcls_training.models.ensemble import VECTORS, TrainedModel
 from textcls_training.state.checkpoints import NOWHERE, Checkpoint, Checkpoints, FitState
 from textcls_training.torch_parts import torch_part
 
-COMPILING = "Compiling the training loops for this machine; this happens once and takes a few seconds."
+COMPILING = "Compiling the training loops for this machine; this happens once and takes up to half a minute."
 # What the fit on all rows is called where its state is kept.
 ALL_ROWS = "all rows"
 # By how many standard errors validation rows have to prefer vectors on trial, where they are less than such a share of

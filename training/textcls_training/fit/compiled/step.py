@@ -22,7 +22,7 @@ import numpy as np
 
 from textcls_training.config.resolve import MANY_LABELS
 from textcls_training.data.arrays import Float32, Int32, Int64
-from textcls_training.data.compiling import compiled, compiled_inner
+from textcls_training.data.compiling import compiled, compiled_in_place, compiled_inner
 from textcls_training.fit.compiled.arrays import Dense, Losses, Rates, Scratch, Table, Targets, Texts
 from textcls_training.fit.compiled.head import TOGETHER, back_through_head, dot, loss_of, read_out, softmax
 from textcls_training.fit.schedule import BETA1, BETA2, EPSILON
@@ -71,7 +71,7 @@ def train_batches(
     return loss_K
 
 
-@compiled_inner
+@compiled_in_place
 def gradient_of(
     texts: Texts,
     text_B: Int64,
@@ -123,7 +123,7 @@ def gradient_of(
     return loss, distinct
 
 
-@compiled_inner
+@compiled_in_place
 def update(
     table: Table,
     weights: Dense,
