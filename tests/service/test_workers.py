@@ -9,7 +9,7 @@ from pathlib import Path
 import uvicorn
 
 from tests.service.clients import Load, client_of, numbers
-from tests.service.processes import MAIN, PATIENCE, alive, command, fork_servers, until, workers
+from tests.service.processes import MAIN, PATIENCE, alive, command, fork_servers, stop, until, workers
 from textcls.server.models.store import GenerationStore
 from textcls.server.processes.supervisor import Worker
 from textcls.server.settings import Settings
@@ -70,6 +70,22 @@ def test_a_service_whose_processes_are_all_told_to_stop_ends_after_its_workers(m
         process.wait(PATIENCE)
         assert process.returncode == 0
         assert not any(map(alive, pids))
+
+
+def test_the_process_that_forks_workers_does_not_hear_ctrl_c_while_it_imports(model_path: Path) -> None:
+    code = f"""
+import os, signal
+from multiprocessing import forkserver
+from textcls.server.processes import forking
+begin = forking.begin
+def interrupted():
+    begin()
+    os.kill(forkserver._forkserver._forkserver_pid, signal.SIGINT)
+forking.begin = interrupted
+{MAIN}
+"""
+    with command(model_path, "--workers", "2", code=code) as (process, _):
+        assert stop(process) == (0, "")
 
 
 class LoadingWorker(Worker):

@@ -4,7 +4,6 @@ That process is `multiprocessing`'s fork server. Workers begin at once, and shar
 """
 
 import os
-import signal
 from multiprocessing import forkserver, get_context, resource_tracker
 from typing import Final
 
@@ -24,9 +23,9 @@ def begin() -> None:
     # It would import what lies in the folder that it is started in.
     os.environ[_SAFE_PATH] = "1"
     try:
-        # By itself, since it unblocks the signal.
+        # By itself, since it unblocks them.
         resource_tracker.ensure_running()
-        with signals.pending_in_children(signal.SIGTERM):
+        with signals.pending_in_children(*signals.STOPPING):
             forkserver.ensure_running()
     finally:
         if before is None:

@@ -202,10 +202,10 @@ class Worker(multiprocess.Process):
         from textcls.server.processes.server import Server
         from textcls.server.service import Service
 
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
         logs.configure(self._settings.log_level)
         memory.return_large()
         with logs.flushed(), suppress(KeyboardInterrupt):  # At Ctrl-C it is the supervisor that says something.
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, signals.STOPPING)
             try:
                 self._server = Server(Service.of(self._store, self._settings), drain_seconds=0, supervised=True)
             except TextclsError as error:

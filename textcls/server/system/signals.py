@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 # To read the models anew, and to replace the workers. Their default would end the process. Windows has neither.
 _RELOADING: Final = () if sys.platform == "win32" else (signal.SIGUSR1, signal.SIGHUP)
-_STOPPING: Final = (signal.SIGINT, signal.SIGTERM)
+STOPPING: Final = (signal.SIGINT, signal.SIGTERM)
 _heard: Final[set[int]] = set()
 _before: Final[dict[int, Any]] = {}
 
@@ -82,7 +82,7 @@ def stopped_by_signals(server: "uvicorn.Server") -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, stop) for number in _STOPPING}
+    before = {number: signal.signal(number, stop) for number in STOPPING}
     try:
         yield
     finally:
