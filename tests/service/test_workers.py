@@ -74,12 +74,13 @@ def test_a_service_whose_processes_are_all_told_to_stop_ends_after_its_workers(m
 
 def test_the_process_that_forks_workers_does_not_hear_ctrl_c_while_it_imports(model_path: Path) -> None:
     code = f"""
-import os, signal
+import os, signal, time
 from multiprocessing import forkserver
 from textcls.server.processes import forking
 begin = forking.begin
 def interrupted():
     begin()
+    time.sleep(0.3)
     os.kill(forkserver._forkserver._forkserver_pid, signal.SIGINT)
 forking.begin = interrupted
 {MAIN}
