@@ -31,11 +31,13 @@ settings.register_profile("drawn", deadline=None, derandomize=False, print_blob=
 settings.load_profile("drawn")
 # What starts processes, trains or exports for seconds, or reads gigabytes: `make quick` leaves it out.
 SLOW = (
-    "api", "cli", "kernels", "labelling", "portable", "service", "training", "versions", "web", "wire",
-    "model/teaching", "data/test_jsonl.py", "data/test_long_rows.py", "data/test_storage.py",
-    "evaluation/test_data_quality.py", "evaluation/test_label_findings.py", "evaluation/test_report_several.py",
-    "explain/test_lexicon.py", "model/test_model_files.py", "test_benchmarks.py",
-    "test_damaged_files.py", "test_docs.py", "test_sample.py",
+    "api", "cli", "jobs", "kernels", "labelling", "portable", "service", "training", "versions", "web", "wire",
+    "model/teaching", "annotation/test_annotate.py", "data/test_jsonl.py", "data/test_label_levels.py",
+    "data/test_label_tree.py", "data/test_long_rows.py", "data/test_storage.py", "display/test_plots.py",
+    "evaluation/test_data_quality.py", "evaluation/test_label_findings.py", "evaluation/test_label_paths.py",
+    "evaluation/test_report_several.py", "explain/test_lexicon.py", "explain/test_shortcuts.py",
+    "explain/test_stability.py", "model/test_model_files.py", "test_benchmarks.py", "test_damaged_files.py",
+    "test_docs.py", "test_errors.py", "test_sample.py",
 )  # fmt: skip
 QUICK = tuple(
     f"training/{place}"
