@@ -8,7 +8,7 @@ from pathlib import Path
 
 import uvicorn
 
-from tests.service.clients import Load, client_of, numbers
+from tests.service.clients import Load, client_of, numbers, post
 from tests.service.processes import MAIN, PATIENCE, alive, command, fork_servers, stop, until, workers
 from textcls.server.models.store import GenerationStore
 from textcls.server.processes.supervisor import Worker
@@ -86,6 +86,20 @@ forking.begin = interrupted
 {MAIN}
 """
     with command(model_path, "--workers", "2", code=code) as (process, _):
+        assert stop(process) == (0, "")
+
+
+def test_workers_of_a_system_on_which_none_are_forked_answer_as_well(model_path: Path) -> None:
+    code = f"""
+from multiprocessing import get_context
+from textcls.server.processes import forking
+forking.CONTEXT = get_context("spawn")
+{MAIN}
+"""
+    with command(model_path, "--workers", "2", code=code) as (process, url):
+        with client_of(url) as client:
+            assert post(client).status_code == 200
+        assert fork_servers(process) == []
         assert stop(process) == (0, "")
 
 

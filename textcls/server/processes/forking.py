@@ -1,15 +1,17 @@
-"""Workers are forked from a process that has imported what they answer with: once for all of them, and in no thread.
+"""Workers are forked from a process that has imported what they answer with: once for all of them.
 
 That process is `multiprocessing`'s fork server. Workers begin at once, and share the memory of what is imported.
+Elsewhere than on Linux, libraries of the system need not survive a fork: each worker begins anew.
 """
 
 import os
+import sys
 from multiprocessing import forkserver, get_context, resource_tracker
-from typing import Final
+from typing import Any, Final
 
 from textcls.server.system import signals
 
-CONTEXT: Final = get_context("forkserver")
+CONTEXT: Final[Any] = get_context("forkserver" if sys.platform == "linux" else "spawn")
 _SAFE_PATH: Final = "PYTHONSAFEPATH"
 
 
@@ -18,12 +20,14 @@ def begin() -> None:
 
     It hears no signal: what is sent to all processes, each worker hears for itself.
     """
+    if CONTEXT.get_start_method() != "forkserver":
+        return
     CONTEXT.set_forkserver_preload(["textcls.server.processes.server"])
     before = os.environ.get(_SAFE_PATH)
     # It would import what lies in the folder that it is started in.
     os.environ[_SAFE_PATH] = "1"
     try:
-        # By itself, since it unblocks them.
+        # By itself, since it unblocks signals.
         resource_tracker.ensure_running()
         with signals.pending_in_children(*signals.STOPPING):
             forkserver.ensure_running()

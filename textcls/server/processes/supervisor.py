@@ -164,12 +164,13 @@ class Worker(multiprocess.Process):
         self._begun, self._loading, self._announced = time.monotonic(), True, False
         super().__init__(config, sockets)
         # uvicorn's would import anew what answers.
-        self.process = forking.CONTEXT.Process(target=self.target, args=(sockets,))  # type: ignore[assignment]
+        self.process = forking.CONTEXT.Process(target=self.target, args=(sockets,))
 
     def start(self) -> None:
         """Start the process."""
         forking.begin()
-        super().start()
+        with signals.pending_in_children():
+            super().start()
 
     def wait_until_ready(self, timeout: float, should_exit: Any = None) -> bool:
         """Wait until the worker answers; say whether it does. Whoever is told to stop meanwhile waits no longer."""
