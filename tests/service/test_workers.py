@@ -61,6 +61,21 @@ def test_workers_are_replaced_if_the_process_that_forks_them_is_killed(model_pat
         assert load.failures == []
 
 
+def test_a_worker_that_is_asked_for_while_the_process_that_forks_is_killed_is_started_by_another(
+    model_path: Path,
+) -> None:
+    with command(model_path, "--workers", "2") as (process, url):
+        before, (server,) = workers(process), fork_servers(process)
+        os.kill(server, signal.SIGSTOP)
+        process.send_signal(signal.SIGHUP)
+        time.sleep(1)
+        os.kill(server, signal.SIGKILL)
+        until(lambda: not any(map(alive, before)) and len(workers(process)) == 2)
+        with client_of(url) as client:
+            until(lambda: numbers(client)["textcls_workers"] == 2)
+        assert stop(process)[0] == 0
+
+
 def test_a_service_whose_processes_are_all_told_to_stop_ends_after_its_workers(model_path: Path) -> None:
     with command(model_path, "--workers", "2") as (process, url), Load(url) as load:
         load.more(50)

@@ -6,13 +6,22 @@ Elsewhere than on Linux, libraries of the system need not survive a fork: each w
 
 import os
 import sys
-from multiprocessing import forkserver, get_context, resource_tracker
+from multiprocessing import forkserver, get_context, parent_process, resource_tracker
 from typing import Any, Final
 
 from textcls.server.system import signals
 
 CONTEXT: Final[Any] = get_context("forkserver" if sys.platform == "linux" else "spawn")
 _SAFE_PATH: Final = "PYTHONSAFEPATH"
+# In a worker that was forked: the process that it was forked from, and no other that it may have been handed to since.
+_IMPORTED_BY: Final = os.getpid()
+
+
+def orphaned() -> bool:
+    """Say whether this worker has lost its supervisor, or what tells that of it: nobody would stop it any more."""
+    supervisor = parent_process()
+    forked = os.getpid() != _IMPORTED_BY
+    return supervisor is None or not supervisor.is_alive() or (forked and os.getppid() != _IMPORTED_BY)
 
 
 def begin() -> None:
@@ -22,7 +31,7 @@ def begin() -> None:
     """
     if CONTEXT.get_start_method() != "forkserver":
         return
-    CONTEXT.set_forkserver_preload(["textcls.server.processes.server"])
+    CONTEXT.set_forkserver_preload([__name__, "textcls.server.processes.server"])
     before = os.environ.get(_SAFE_PATH)
     # It would import what lies in the folder that it is started in.
     os.environ[_SAFE_PATH] = "1"

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import os
 import signal
 import socket
 import threading
@@ -10,7 +9,6 @@ import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
-from multiprocessing import parent_process
 from types import FrameType
 from typing import Any, Final
 
@@ -24,6 +22,7 @@ from textcls.server.http.protocol import SWEEP_SECONDS, Connection, protocol
 from textcls.server.models import watching
 from textcls.server.monitoring import logs, metrics
 from textcls.server.problems import RefusalError
+from textcls.server.processes import forking
 from textcls.server.service import Service
 from textcls.server.system import memory, signals
 
@@ -60,8 +59,7 @@ class Server(uvicorn.Server):
         service.connections = self.server_state.connections
         self._drain_seconds = drain_seconds
         self._hurry = False
-        self._supervisor = parent_process() if supervised else None
-        self._parent = os.getppid()
+        self._supervised = supervised
         self._tasks: set[asyncio.Task[None]] = set()
         self._failure: BaseException | None = None
         self._acceptors: list[Acceptor] = []
@@ -76,7 +74,7 @@ class Server(uvicorn.Server):
             self._begin(watching.follow(store, seconds, self.service.reload))
         if threading.current_thread() is threading.main_thread():
             # Alone it cannot be replaced: what asks for that exchanges the models, and loses no request either.
-            reloading = (signal.SIGUSR1,) if self._supervisor is not None else (signal.SIGUSR1, signal.SIGHUP)
+            reloading = (signal.SIGUSR1,) if self._supervised else (signal.SIGUSR1, signal.SIGHUP)
             for number in reloading:
                 asyncio.get_running_loop().add_signal_handler(number, lambda: self._begin(self._reload()))
             signals.release()
@@ -95,13 +93,13 @@ class Server(uvicorn.Server):
             Exception: what ended a task in the background, and so the service.
         """
         self.service.draining = True
-        if self._supervisor is None and self.service.store is not None:
+        if not self._supervised and self.service.store is not None:
             with suppress(SurroundingsError):  # It is gone, which is why the service stops.
                 self.service.store.drain()
         await self._until(lambda: False, self._drain_seconds)
         # A worker that is replaced leaves the listener to the others.
         store = self.service.store
-        last = self._supervisor is None or store is None or store.draining
+        last = not self._supervised or store is None or store.draining
         await asyncio.gather(*(acceptor.stop(last=last) for acceptor in self._acceptors))
         await self._until(lambda: not self.server_state.connections, _LINGER_SECONDS)
         await super().shutdown(sockets)
@@ -145,8 +143,7 @@ class Server(uvicorn.Server):
             await asyncio.sleep(SWEEP_SECONDS)
             now = loop.time()
             self.service.counts.set(metrics.HEARTBEAT, time.monotonic())
-            if self._supervisor is not None and not (self._supervisor.is_alive() and os.getppid() == self._parent):
-                # The supervisor was killed, or what tells it of this worker: nobody would stop it any more.
+            if self._supervised and forking.orphaned():
                 self.should_exit = True
             for connection in list(self.server_state.connections):
                 if isinstance(connection, Connection):

@@ -24,6 +24,7 @@ from textcls.server.settings import Settings
 from textcls.server.system import memory, signals
 
 _LOGGER: Final = logging.getLogger(__name__)
+_TRIES: Final = 3
 _TICK_SECONDS: Final = 0.05
 # Loading large models takes its time.
 _START_SECONDS: Final = 60
@@ -91,7 +92,7 @@ class Supervisor(multiprocess.Multiprocess):
             if not new.wait_until_ready(_START_SECONDS, self.should_exit):
                 self._leaving.append(new)
                 if not self.should_exit.is_set():
-                    _LOGGER.error("A new worker was not ready in time: the workers that there are go on.")
+                    _LOGGER.error("A new worker was not ready in time, or has ended: the workers that there are go on.")
                     new.kill()
                 return
             self.processes[index] = new
@@ -167,10 +168,21 @@ class Worker(multiprocess.Process):
         self.process = forking.CONTEXT.Process(target=self.target, args=(sockets,))
 
     def start(self) -> None:
-        """Start the process."""
-        forking.begin()
-        with signals.pending_in_children():
-            super().start()
+        """Start the process.
+
+        Raises:
+            SurroundingsError: none can be started.
+        """
+        for left in reversed(range(_TRIES)):
+            forking.begin()
+            try:
+                with signals.pending_in_children():
+                    super().start()
+            except (EOFError, OSError) as error:  # What forks it was killed, or there is no room for a process.
+                if not left:
+                    raise SurroundingsError(f"No worker can be started: {error or type(error).__name__}.") from error
+            else:
+                return
 
     def wait_until_ready(self, timeout: float, should_exit: Any = None) -> bool:
         """Wait until the worker answers; say whether it does. Whoever is told to stop meanwhile waits no longer."""
