@@ -1,5 +1,6 @@
 """Columns beside the text from training to answer: read, left out, answered by, and explained."""
 
+import csv
 import json
 import random
 from pathlib import Path
@@ -109,6 +110,15 @@ def test_explain_lists_columns_under_the_tokens(folder: Path, tmp_path: Path) ->
     assert evidence["bias"] + sum(evidence["tokens"]) + added == pytest.approx(evidence["total"], abs=1e-4)
     run(*asked, "--html", tmp_path / "page.html", "--plot", tmp_path / "plot.svg")
     assert "product = phone" in (tmp_path / "page.html").read_text()
+
+
+def test_suggestions_and_clusters_show_texts_without_their_columns(folder: Path) -> None:
+    texts = {row["text"] for row in csv.DictReader((folder / "test.csv").read_text().splitlines())}
+    for more in ((), ("--at-random",)):
+        suggested = json.loads(run("suggest", folder / "m.onnx", folder / "test.csv", "--json", *more).stdout)
+        assert {row["text"] for row in suggested["rows"]} <= texts
+    clusters = json.loads(run("clusters", folder / "m.onnx", folder / "test.csv", "--json", "--map", "none").stdout)
+    assert {example["text"] for one in clusters["clusters"] for example in one["examples"]} <= texts
 
 
 def test_a_counterfactual_leaves_the_columns_as_they_are(folder: Path) -> None:

@@ -85,7 +85,7 @@ def suggest_command(
     with reading.texts(texts_path, text_columns, training) as found_rows:
         rows = list(found_rows)
     texts = [text for text, _ in rows]
-    found = at_random(texts, number) if random_rows else suggest(texts, number, classifier, known)
+    found = at_random(texts, number, classifier) if random_rows else suggest(texts, number, classifier, known)
     reading.say_skipped()
     if not found:
         why = "all its texts are labelled already; add others" if rows else "it has no rows"

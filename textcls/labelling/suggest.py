@@ -104,13 +104,13 @@ def probabilities(predictions: Sequence[Prediction]) -> Float64:
     return np.stack([prediction.probabilities for prediction in predictions]).astype(np.float64)
 
 
-def at_random(texts: Sequence[str], count: int) -> list[Suggestion]:
+def at_random(texts: Sequence[str], count: int, classifier: Classifier | None = None) -> list[Suggestion]:
     """Return texts drawn at random, each as likely as any other, whose labels tell how good answers to all of them are.
 
-    The same texts are drawn each time, and of fewer the first of these.
+    The same texts are drawn each time, and of fewer the first of these. A model says which columns rows have.
     """
     order = np.random.default_rng(SEED).permutation(len(texts))[:count]
-    return [Suggestion(row, texts[row]) for row in order.tolist()]
+    return [Suggestion(row, _text_of(texts[row], classifier)) for row in order.tolist()]
 
 
 def suggest(
@@ -132,4 +132,12 @@ def suggest(
     several = bool(predictions) and predictions[0].several
     doubt_R = doubt(probabilities(predictions), several=several) if predictions else np.zeros(0)
     of_row = dict(zip(pool.rows, zip(predictions, doubt_R.tolist(), strict=True), strict=True))
-    return [Suggestion(row, texts[row], of_row[row][0].label, of_row[row][0].score, of_row[row][1]) for row in chosen]
+    return [
+        Suggestion(row, _text_of(texts[row], classifier), of_row[row][0].label, of_row[row][0].score, of_row[row][1])
+        for row in chosen
+    ]
+
+
+def _text_of(row: str, classifier: Classifier | None) -> str:
+    """Return the text of a row without the columns beside it."""
+    return row if classifier is None else classifier.info.text_of(row)

@@ -172,9 +172,10 @@ def rare(survey: Survey) -> Iterator[Finding]:
         yield Finding("no-example", f"{have} no row: {first_of(none)}; add examples, or leave {them} out.", len(none))
     single = [name for name, rows in survey.labels.items() if rows == 1]
     if single:
+        them = "it" if len(single) == 1 else "them"
         message = (
             f"{plural(len(single), 'label has', 'labels have')} a single row: {first_of(list(map(repr, single)))}; "
-            "add examples, or merge it into another."
+            f"add examples, or merge {them} into another."
         )
         yield Finding("single-example", message, len(single), places(survey, _first_rows(survey, single)))
     few = [name for name, rows in survey.labels.items() if 1 < rows < ENOUGH]

@@ -169,10 +169,10 @@ class _Collector:
         self._clusters.append(cluster)
         self._carried.append(answer.label)
         self._scores[cluster] += answer.prediction.score
-        kept = (answer.prediction.score, -number, answer.text[:EXAMPLE_CHARACTERS])
+        kept = (answer.prediction.score, -number, explanation.text[:EXAMPLE_CHARACTERS])
         heap = self._examples[cluster]
         (heapq.heappush if len(heap) < self._most_examples else heapq.heappushpop)(heap, kept)
-        self._keep_point(number, explanation.logit_values, cluster, answer.text)
+        self._keep_point(number, explanation.logit_values, cluster, explanation.text)
 
     def _keep_point(self, number: int, logits_C: np.ndarray[Any, Any], cluster: int, text: str) -> None:
         """Keep a sample in which each text is as likely as any other (Vitter 1985, algorithm R)."""

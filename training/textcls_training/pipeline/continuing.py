@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from textcls._util.spill import IN_MEMORY, Spill
+from textcls.display.text import listed
 from textcls.errors import ConfigError, InputError
 from textcls.model.features import FeatureConfig, word_hashes
 from textcls.model.labels import labels_problem
@@ -43,6 +44,8 @@ from textcls_training.state.identity import plain
 from textcls_training.state.rehearsal import NO_PART, Rehearsal, joined
 
 # What weights were learned for: another choice would be another model.
+# New labels that are told by name.
+_NAMED: Final = 3
 _STRUCTURE: Final = (
     "mixing", "attention", "embedding", "values", "ngrams", "bigrams", "dim", "max_tokens", "vectors", "head", "impl",
 )  # fmt: skip
@@ -104,7 +107,10 @@ class Continuation:
         """Return in one line what is done."""
         facts, sample = self.finished.facts, len(self.finished.rehearsal.rows.texts)
         first = [repr(name) for name in sorted(self.new.labels_in_use() - set(facts.labels))]
-        new = f"{len(self.new.texts):,} new ones" + (f", with the new label {' and '.join(first[:3])}" if first else "")
+        new = f"{len(self.new.texts):,} new ones"
+        if first:
+            shown = first if len(first) <= _NAMED else [*first[:_NAMED], f"{len(first) - _NAMED:,} more"]
+            new += f", with the new label{'s' * (len(first) > 1)} {listed(shown)}"
         if self.finished.facts.options.get("shards"):
             new += "; its steps were dealt to shards, and these are whole"
         if self.anew:
