@@ -44,13 +44,13 @@ from textcls_training.state.identity import plain
 from textcls_training.state.rehearsal import NO_PART, Rehearsal, joined
 
 # What weights were learned for: another choice would be another model.
-# New labels that are told by name.
-_NAMED: Final = 3
 _STRUCTURE: Final = (
     "mixing", "attention", "embedding", "values", "ngrams", "bigrams", "dim", "max_tokens", "vectors", "head", "impl",
 )  # fmt: skip
 # Of the usual epochs, those that a fit needs which has learned before.
 EPOCHS_SHARE: Final = 0.5
+# New labels that are told by name.
+_NAMED: Final = 3
 
 
 class Continuation:
