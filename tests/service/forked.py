@@ -23,7 +23,7 @@ class ForkedCommand:
     def __init__(self, arguments: Sequence[str], env: Mapping[str, str]) -> None:
         _CONTEXT.set_forkserver_preload(_IMPORTED)
         (out, to_out), (err, to_err) = Pipe(duplex=False), Pipe(duplex=False)
-        self._process = _CONTEXT.Process(target=_run, args=(arguments, env, to_out, to_err))
+        self._process = _CONTEXT.Process(target=_run, args=(arguments, {**os.environ, **env}, to_out, to_err))
         self._process.start()
         for writer in (to_out, to_err):
             writer.close()
@@ -63,7 +63,7 @@ class ForkedCommand:
             except subprocess.TimeoutExpired:
                 self.kill()  # or nobody would ever be done reading
                 raise
-            return said[0].result(), said[1].result()
+            return said[0].result(timeout), said[1].result(timeout)
 
     def __enter__(self) -> "ForkedCommand":
         return self
@@ -84,6 +84,7 @@ def _run(arguments: Sequence[str], env: Mapping[str, str], out: Connection, err:
     for number, writer in ((1, out), (2, err)):
         os.dup2(writer.fileno(), number)
         writer.close()
+    os.environ.clear()
     os.environ.update(env)
     sys.argv = ["textcls", *arguments]
     from textcls.cli import main

@@ -59,19 +59,11 @@ def alive(pid: int) -> bool:
 
 def workers(process: "subprocess.Popen[str]") -> list[int]:
     """The worker processes of a service, which has none if it answers by itself."""
-    return [pid for server in fork_servers(process) for pid in _children(server)]
-
-
-def fork_servers(process: "subprocess.Popen[str]") -> list[int]:
-    """The process that forks the workers of a service, once it has any."""
-    return [pid for pid in _children(process.pid) if b"forkserver" in command_line(pid)]
-
-
-def _children(pid: int) -> list[int]:
     try:
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     except (FileNotFoundError, ProcessLookupError):
         return []
+    return [int(pid) for pid in children if b"spawn_main" in command_line(int(pid))]
 
 
 # The command

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import uvicorn
 
-from tests.service.clients import Load, client_of, numbers, post
-from tests.service.processes import MAIN, PATIENCE, alive, command, fork_servers, stop, until, workers
+from tests.service.clients import Load, client_of, numbers
+from tests.service.processes import MAIN, PATIENCE, alive, command, until, workers
 from textcls.server.models.store import GenerationStore
 from textcls.server.processes.supervisor import Worker
 from textcls.server.settings import Settings
@@ -49,73 +49,6 @@ def test_workers_whose_supervisor_was_killed_end_as_well(model_path: Path) -> No
         process.wait(PATIENCE)
         assert len(pids) == 2
         assert until(lambda: not any(map(alive, pids)))
-
-
-def test_workers_are_replaced_if_the_process_that_forks_them_is_killed(model_path: Path) -> None:
-    with command(model_path, "--workers", "2") as (process, url):
-        before, (server,) = workers(process), fork_servers(process)
-        os.kill(server, signal.SIGKILL)
-        until(lambda: not any(map(alive, before)) and len(workers(process)) == 2)
-        with Load(url) as load:
-            load.more(50)
-        assert load.failures == []
-
-
-def test_a_worker_that_is_asked_for_while_the_process_that_forks_is_killed_is_started_by_another(
-    model_path: Path,
-) -> None:
-    with command(model_path, "--workers", "2") as (process, url):
-        before, (server,) = workers(process), fork_servers(process)
-        os.kill(server, signal.SIGSTOP)
-        process.send_signal(signal.SIGHUP)
-        time.sleep(1)
-        os.kill(server, signal.SIGKILL)
-        until(lambda: not any(map(alive, before)) and len(workers(process)) == 2)
-        with client_of(url) as client:
-            until(lambda: numbers(client)["textcls_workers"] == 2)
-        assert stop(process)[0] == 0
-
-
-def test_a_service_whose_processes_are_all_told_to_stop_ends_after_its_workers(model_path: Path) -> None:
-    with command(model_path, "--workers", "2") as (process, url), Load(url) as load:
-        load.more(50)
-        pids = workers(process)
-        for pid in (*fork_servers(process), process.pid, *pids):
-            os.kill(pid, signal.SIGTERM)
-        process.wait(PATIENCE)
-        assert process.returncode == 0
-        assert not any(map(alive, pids))
-
-
-def test_the_process_that_forks_workers_does_not_hear_ctrl_c_while_it_imports(model_path: Path) -> None:
-    code = f"""
-import os, signal, time
-from multiprocessing import forkserver
-from textcls.server.processes import forking
-begin = forking.begin
-def interrupted():
-    begin()
-    time.sleep(0.3)
-    os.kill(forkserver._forkserver._forkserver_pid, signal.SIGINT)
-forking.begin = interrupted
-{MAIN}
-"""
-    with command(model_path, "--workers", "2", code=code) as (process, _):
-        assert stop(process) == (0, "")
-
-
-def test_workers_of_a_system_on_which_none_are_forked_answer_as_well(model_path: Path) -> None:
-    code = f"""
-from multiprocessing import get_context
-from textcls.server.processes import forking
-forking.CONTEXT = get_context("spawn")
-{MAIN}
-"""
-    with command(model_path, "--workers", "2", code=code) as (process, url):
-        with client_of(url) as client:
-            assert post(client).status_code == 200
-        assert fork_servers(process) == []
-        assert stop(process) == (0, "")
 
 
 class LoadingWorker(Worker):

@@ -50,11 +50,6 @@ def serve(models: Sequence[str], settings: Settings, *, ready: Callable[[str], N
         with ThreadPoolExecutor(1) as meanwhile:  # It is waited for: nothing can be imported while a process ends.
             if settings.workers == 1:
                 meanwhile.submit(import_module, "textcls.server.processes.server")
-            else:
-                from textcls.server.processes import forking
-
-                forking.begin()
-                meanwhile.submit(import_module, "textcls.server.processes.supervisor")
             store.publish()
         memory.check_limit(settings, store.model_bytes())
         url = listening.url(settings.host, listener)

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import signal
 import socket
 import threading
@@ -22,7 +23,6 @@ from textcls.server.http.protocol import SWEEP_SECONDS, Connection, protocol
 from textcls.server.models import watching
 from textcls.server.monitoring import logs, metrics
 from textcls.server.problems import RefusalError
-from textcls.server.processes import forking
 from textcls.server.service import Service
 from textcls.server.system import memory, signals
 
@@ -53,13 +53,13 @@ def config(service: Service) -> uvicorn.Config:
 class Server(uvicorn.Server):
     """uvicorn's server, which sweeps its connections, takes up new models, and stops without losing a request."""
 
-    def __init__(self, service: Service, *, drain_seconds: float, supervised: bool = False) -> None:
+    def __init__(self, service: Service, *, drain_seconds: float, supervisor: int | None = None) -> None:
         super().__init__(config(service))
         self.service = service
         service.connections = self.server_state.connections
         self._drain_seconds = drain_seconds
         self._hurry = False
-        self._supervised = supervised
+        self._supervisor = supervisor
         self._tasks: set[asyncio.Task[None]] = set()
         self._failure: BaseException | None = None
         self._acceptors: list[Acceptor] = []
@@ -74,7 +74,7 @@ class Server(uvicorn.Server):
             self._begin(watching.follow(store, seconds, self.service.reload))
         if threading.current_thread() is threading.main_thread():
             # Alone it cannot be replaced: what asks for that exchanges the models, and loses no request either.
-            reloading = (signal.SIGUSR1,) if self._supervised else (signal.SIGUSR1, signal.SIGHUP)
+            reloading = (signal.SIGUSR1,) if self._supervisor is not None else (signal.SIGUSR1, signal.SIGHUP)
             for number in reloading:
                 asyncio.get_running_loop().add_signal_handler(number, lambda: self._begin(self._reload()))
             signals.release()
@@ -93,13 +93,13 @@ class Server(uvicorn.Server):
             Exception: what ended a task in the background, and so the service.
         """
         self.service.draining = True
-        if not self._supervised and self.service.store is not None:
+        if self._supervisor is None and self.service.store is not None:
             with suppress(SurroundingsError):  # It is gone, which is why the service stops.
                 self.service.store.drain()
         await self._until(lambda: False, self._drain_seconds)
         # A worker that is replaced leaves the listener to the others.
         store = self.service.store
-        last = not self._supervised or store is None or store.draining
+        last = self._supervisor is None or store is None or store.draining
         await asyncio.gather(*(acceptor.stop(last=last) for acceptor in self._acceptors))
         await self._until(lambda: not self.server_state.connections, _LINGER_SECONDS)
         await super().shutdown(sockets)
@@ -143,7 +143,8 @@ class Server(uvicorn.Server):
             await asyncio.sleep(SWEEP_SECONDS)
             now = loop.time()
             self.service.counts.set(metrics.HEARTBEAT, time.monotonic())
-            if self._supervised and forking.orphaned():
+            if self._supervisor is not None and os.getppid() != self._supervisor:
+                # The supervisor was killed: nobody would replace or stop this worker any more.
                 self.should_exit = True
             for connection in list(self.server_state.connections):
                 if isinstance(connection, Connection):

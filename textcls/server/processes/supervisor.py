@@ -1,6 +1,7 @@
 """Several processes that answer, and the one that starts, replaces and stops them."""
 
 import logging
+import os
 import signal
 import socket
 import sys
@@ -19,12 +20,10 @@ from textcls.server.models.reload import Reloader
 from textcls.server.models.store import GenerationStore
 from textcls.server.monitoring import logs
 from textcls.server.monitoring.metrics import Counts
-from textcls.server.processes import forking
 from textcls.server.settings import Settings
 from textcls.server.system import memory, signals
 
 _LOGGER: Final = logging.getLogger(__name__)
-_TRIES: Final = 3
 _TICK_SECONDS: Final = 0.05
 # Loading large models takes its time.
 _START_SECONDS: Final = 60
@@ -92,7 +91,7 @@ class Supervisor(multiprocess.Multiprocess):
             if not new.wait_until_ready(_START_SECONDS, self.should_exit):
                 self._leaving.append(new)
                 if not self.should_exit.is_set():
-                    _LOGGER.error("A new worker was not ready in time, or has ended: the workers that there are go on.")
+                    _LOGGER.error("A new worker was not ready in time: the workers that there are go on.")
                     new.kill()
                 return
             self.processes[index] = new
@@ -164,25 +163,11 @@ class Worker(multiprocess.Process):
         self._store, self._settings = store, settings
         self._begun, self._loading, self._announced = time.monotonic(), True, False
         super().__init__(config, sockets)
-        # uvicorn's would import anew what answers.
-        self.process = forking.CONTEXT.Process(target=self.target, args=(sockets,))
 
     def start(self) -> None:
-        """Start the process.
-
-        Raises:
-            SurroundingsError: none can be started.
-        """
-        for left in reversed(range(_TRIES)):
-            forking.begin()
-            try:
-                with signals.pending_in_children():
-                    super().start()
-            except (EOFError, OSError) as error:  # What forks it was killed, or there is no room for a process.
-                if not left:
-                    raise SurroundingsError(f"No worker can be started: {error or type(error).__name__}.") from error
-            else:
-                return
+        """Start the process, which hears of reloads only once it can answer to them."""
+        with signals.pending_in_children():
+            super().start()
 
     def wait_until_ready(self, timeout: float, should_exit: Any = None) -> bool:
         """Wait until the worker answers; say whether it does. Whoever is told to stop meanwhile waits no longer."""
@@ -211,20 +196,18 @@ class Worker(multiprocess.Process):
         return super().is_alive(min(timeout, _HUNG_SECONDS))
 
     def target(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serve, in the new process, which hears of reloads only once it can answer to them."""
+        """Serve, in the new process, which alone imports what answers."""
         from textcls.server.processes.server import Server
         from textcls.server.service import Service
 
         logs.configure(self._settings.log_level)
         memory.return_large()
-        with logs.flushed(), suppress(KeyboardInterrupt):  # At Ctrl-C it is the supervisor that says something.
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, signals.STOPPING)
-            try:
-                self._server = Server(Service.of(self._store, self._settings), drain_seconds=0, supervised=True)
-            except TextclsError as error:
-                _LOGGER.error("The worker cannot start: %s", error)
-                sys.exit(STARTUP_FAILURE)
-            try:
-                super().target(sockets)
-            except TextclsError:  # It has been logged.
-                sys.exit(1)
+        try:
+            self._server = Server(Service.of(self._store, self._settings), drain_seconds=0, supervisor=os.getppid())
+        except TextclsError as error:
+            _LOGGER.error("The worker cannot start: %s", error)
+            sys.exit(STARTUP_FAILURE)
+        try:
+            super().target(sockets)
+        except TextclsError:  # It has been logged.
+            sys.exit(1)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 # To read the models anew, and to replace the workers. Their default would end the process. Windows has neither.
 _RELOADING: Final = () if sys.platform == "win32" else (signal.SIGUSR1, signal.SIGHUP)
-STOPPING: Final = (signal.SIGINT, signal.SIGTERM)
+_STOPPING: Final = (signal.SIGINT, signal.SIGTERM)
 _heard: Final[set[int]] = set()
 _before: Final[dict[int, Any]] = {}
 
@@ -56,12 +56,12 @@ def release() -> None:
 
 
 @contextmanager
-def pending_in_children(*others: signal.Signals) -> Iterator[None]:
-    """Let processes that are started in this block find these signals, and others, pending until they `release` them.
+def pending_in_children() -> Iterator[None]:
+    """Let processes that are started in this block find these signals pending until they `release` them.
 
     They inherit the mask of this thread before they have any other.
     """
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, (*_RELOADING, *others))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _RELOADING)
     try:
         yield
     finally:
@@ -82,7 +82,7 @@ def stopped_by_signals(server: "uvicorn.Server") -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, stop) for number in STOPPING}
+    before = {number: signal.signal(number, stop) for number in _STOPPING}
     try:
         yield
     finally:
