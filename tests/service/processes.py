@@ -10,12 +10,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import pytest
-
-from tests.chance import THOROUGH
-from tests.service.forked import ForkedCommand
 
 MAIN = "from textcls.cli import main; main(prog_name='textcls')"
 # How long a test waits for what must come, in seconds. Nothing is asserted of it: it is more than a slow machine needs
@@ -91,7 +88,9 @@ def command(*arguments: str | Path, env: Mapping[str, str] | None = None, code: 
         env: variables of its environment, beside those of this process.
         code: what runs it, in Python.
     """
-    with _started(["serve", *map(str, arguments), "--port", "0"], env or {}, code) as process:
+    line = [sys.executable, "-u", "-c", code, "serve", *map(str, arguments), "--port", "0"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(line, text=True, env={**os.environ, **(env or {})}, stdout=pipe, stderr=pipe) as process:
         try:
             assert process.stdout is not None
             assert process.stderr is not None
@@ -100,13 +99,6 @@ def command(*arguments: str | Path, env: Mapping[str, str] | None = None, code: 
             yield Running(process, found[1])
         finally:
             process.kill()
-
-
-def _started(arguments: list[str], env: Mapping[str, str], code: str) -> "subprocess.Popen[str]":
-    if code == MAIN and not THOROUGH:
-        return cast("subprocess.Popen[str]", ForkedCommand(arguments, env))
-    line, pipe = [sys.executable, "-u", "-c", code, *arguments], subprocess.PIPE
-    return subprocess.Popen(line, text=True, env={**os.environ, **env}, stdout=pipe, stderr=pipe)
 
 
 def ended(*arguments: str | Path, code: str = MAIN) -> tuple[int, str]:
