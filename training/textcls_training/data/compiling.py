@@ -34,7 +34,7 @@ def compiled_inner(function: Function) -> Function:
 
 
 def compiled_in_place(function: Function) -> Function:
-    """Compile as a part of the one compiled function that calls it, and not by itself before."""
+    """Compile as a part of the one compiled function that calls it, with its options, and not before by itself."""
     return cast(Function, numba.njit(inline="always")(function))
 
 

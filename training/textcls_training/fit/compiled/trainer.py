@@ -4,7 +4,6 @@ Shapes: B texts of a batch, K batches at once, V views, R texts of a prediction,
 """
 
 import math
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -57,8 +56,7 @@ class CompiledTrainer(AnyTrainer):
         self._targets = targets_of(dataset, classes, config)
         self._encoded = [learner.encode(dataset.corpus) for learner in self.learners]
         pairs = zip(self.learners, self._encoded, strict=True)
-        # Two fits go on at a time: on two processors threads within each would wait for one another.
-        self._threads = ThreadPoolExecutor(max(1, len(self.learners) - 1)) if (os.cpu_count() or 1) > 2 else None
+        self._threads = ThreadPoolExecutor(max(1, len(self.learners) - 1))
         self._scratch = [learner.scratch(encoded, config.optim.batch_size) for learner, encoded in pairs]
         self.machines: MachinesBeside | None = None
         space = self.learners[-1].space
@@ -142,9 +140,6 @@ class CompiledTrainer(AnyTrainer):
 
     def _side_by_side(self, jobs: Sequence[Callable[[], Result]]) -> Iterator[Result]:
         """Yield what jobs of views come to, which share nothing: all at once, the first one in this thread."""
-        if self._threads is None:
-            yield from (job() for job in jobs)
-            return
         others = [self._threads.submit(job) for job in jobs[1:]]
         yield jobs[0]()
         for other in others:
