@@ -1,11 +1,14 @@
 """The command line as tests call it, and the tables that it reads and writes."""
 
 import csv
+import json
 import os
+import resource
 import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from click.testing import CliRunner, Result
@@ -50,6 +53,36 @@ def program(*args: str | Path, folder: Path) -> subprocess.CompletedProcess[str]
     return subprocess.run(
         [SCRIPT, *args], cwd=folder, capture_output=True, text=True, encoding="utf-8", env={**os.environ}, check=False
     )
+
+
+# Calls that follow one another in a process, whose imports are paid once.
+_CALLED = """
+import json, sys
+from click.testing import CliRunner
+from textcls.cli import main
+for call in sys.argv[1:]:
+    done = CliRunner().invoke(main, json.loads(call))
+    print(json.dumps([done.exit_code, done.stdout, done.stderr]))
+"""
+
+
+def called(
+    *calls: Sequence[str | Path], folder: Path, first: str = "", memory: int | None = None
+) -> list[tuple[int, str, str]]:
+    """The exit code of each call in a fresh process, what it prints, and what it says on standard error.
+
+    Args:
+        calls: arguments of the command line each.
+        folder: the current one.
+        first: what the process runs before, in Python.
+        memory: how many bytes of addresses it may have.
+    """
+    line = [sys.executable, "-c", first + _CALLED, *(json.dumps([str(one) for one in call]) for call in calls)]
+    limits = None if memory is None else partial(resource.setrlimit, resource.RLIMIT_AS, (memory, memory))
+    done = subprocess.run(
+        line, cwd=folder, capture_output=True, text=True, check=True, preexec_fn=limits, stdin=subprocess.DEVNULL
+    )
+    return [(*json.loads(line),) for line in done.stdout.splitlines()]
 
 
 def heed_ctrl_c() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import textcls
+from tests.command_line import called
 from textcls import errors
 from textcls.errors import MissingExtraError, TextclsError, exit_code, http_status
 
@@ -23,19 +24,16 @@ EXPECTED = {
     "SurroundingsError": (6, 503),
 }
 
-# Run in a fresh process: what is named in the first argument cannot be imported; the rest is the command line.
-WITHOUT = """
+# Run first in a fresh process: what is named in it cannot be imported.
+_BLOCKING = """
 import sys
-blocked = set(sys.argv.pop(1).split(","))
 class Hook:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in blocked:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        if name.partition(".")[0] in {packages}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 sys.meta_path.insert(0, Hook())
-from textcls.cli import main
-sys.argv[0] = "textcls"
-main()
 """
+MAIN = "from textcls.cli import main; main(prog_name='textcls')"
 
 
 def tree(kind: type[TextclsError]) -> set[type[TextclsError]]:
@@ -48,8 +46,13 @@ def made(kind: type[TextclsError]) -> TextclsError:
     return kind("what", "package", "extra") if issubclass(kind, MissingExtraError) else kind("text")
 
 
+def without(packages: str) -> str:
+    """What makes a process one in which `packages`, separated by commas, are not installed."""
+    return _BLOCKING.format(packages=packages.split(","))
+
+
 def run_without(packages: str, *args: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", WITHOUT, packages, *map(str, args)]
+    command = [sys.executable, "-c", without(packages) + MAIN, *map(str, args)]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
@@ -116,30 +119,30 @@ def test_a_command_without_its_extra_names_the_package_and_the_command_to_type(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("command", "who"),
-    [
-        ("train new.csv --mixing lambda", "Training with mixing 'lambda'"),
-        ("train new.csv --head prototypes", "Training with prototypes"),
-        ("train new.csv --impl reference", "Training with the reference trainer"),
-        ("train new.csv --device cuda", "Training with a GPU"),
-        ("pretrain new.csv --objective masked -o new.npz", "Pretraining by the objective masked"),
-    ],
-)
-def test_what_needs_pytorch_says_which_option_asks_for_it(tmp_path: Path, command: str, who: str) -> None:
+NEEDS_PYTORCH = {
+    "train new.csv --mixing lambda": "Training with mixing 'lambda'",
+    "train new.csv --head prototypes": "Training with prototypes",
+    "train new.csv --impl reference": "Training with the reference trainer",
+    "train new.csv --device cuda": "Training with a GPU",
+    "pretrain new.csv --objective masked -o new.npz": "Pretraining by the objective masked",
+}
+
+
+def test_what_needs_pytorch_says_which_option_asks_for_it(tmp_path: Path) -> None:
     (tmp_path / "new.csv").write_text("text,label\n" + "the parcel is late,a\na wrong charge,b\n" * 30)
-    done = run_without("torch", *command.split(), folder=tmp_path)
-    assert (done.returncode, done.stdout) == (5, "")
-    assert done.stderr.splitlines()[-1] == (
-        f"Error: {who} needs the package 'torch', which is not installed; run: pip install \"textcls[torch]\""
-    )
+    done = called(*map(str.split, NEEDS_PYTORCH), folder=tmp_path, first=without("torch"))
+    for (code, output, said), who in zip(done, NEEDS_PYTORCH.values(), strict=True):
+        assert (code, output) == (5, "")
+        assert said.splitlines()[-1] == (
+            f"Error: {who} needs the package 'torch', which is not installed; run: pip install \"textcls[torch]\""
+        )
     assert [path.name for path in tmp_path.iterdir()] == ["new.csv"]
 
 
 def test_without_pytorch_models_are_trained_whatever_their_labels(tmp_path: Path) -> None:
     rows = [f"word{i} of {j},{i}" for i in range(140) for j in range(3)]
     (tmp_path / "new.csv").write_text("text,label\n" + "\n".join(rows) + "\n")
-    for more in ((), ("--vectors", "english"), ("--state", "state")):
+    for more in ((), ("--vectors", "english", "--state", "state")):
         done = run_without("torch", "train", "new.csv", "--epochs", "1", *more, folder=tmp_path)
         assert done.returncode == 0, done.stderr
     found = textcls.Classifier.load(tmp_path / "new.onnx")

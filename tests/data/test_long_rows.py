@@ -64,7 +64,7 @@ def measured(*arguments: str | Path, stdin: Path | None = None) -> tuple[int, st
 def test_a_line_without_end_is_refused_or_passed_over_and_never_held(
     model_path: Path, tmp_path: Path, kind: str, skip: bool
 ) -> None:
-    data = endless(tmp_path / f"new.{kind}.gz", 40)
+    data = endless(tmp_path / f"new.{kind}.gz", 15)
     assert data.stat().st_size < 4e6
     output = tmp_path / "answers.jsonl"
     options = ["--on-error", "skip"] if skip else []
@@ -81,7 +81,7 @@ def test_a_line_without_end_is_refused_or_passed_over_and_never_held(
 
 
 def test_a_line_without_end_on_standard_input_is_refused(model_path: Path, tmp_path: Path) -> None:
-    data = endless(tmp_path / "new.jsonl.gz", 20)
+    data = endless(tmp_path / "new.jsonl.gz", 15)
     status, said, megabytes = measured("predict", model_path, "-", "-o", "-", stdin=data)
     assert status == 3
     assert said == f"Error: standard input, line 2: {TOLD}; shorten it or leave it out."
@@ -90,7 +90,7 @@ def test_a_line_without_end_on_standard_input_is_refused(model_path: Path, tmp_p
 
 def test_a_header_without_end_is_refused(model_path: Path, tmp_path: Path) -> None:
     data = tmp_path / "new.csv.gz"
-    data.write_bytes(BLOCK * 20)
+    data.write_bytes(BLOCK * 15)
     status, said, megabytes = measured("predict", model_path, data, "-o", "-")
     assert status == 3
     assert said == f"Error: {data}, line 1: {TOLD}; shorten it or leave it out."

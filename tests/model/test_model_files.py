@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.chance import draws
+from tests.command_line import called
 from tests.model_metadata import Metadata, metadata_of, with_metadata
 from tests.service.processes import MAIN, PATIENCE
 from tests.service.server import listening
@@ -257,34 +258,31 @@ def run(*arguments: str | Path, memory: int = 6 * GIB) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-@pytest.fixture(params=["device", "pipe", "socket", "large"])
-def odd_file(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Path, str]]:
-    """Something that is no model file, and what is said of it."""
-    path = tmp_path / "odd.onnx"
-    if request.param == "device":
-        yield Path("/dev/zero"), "/dev/zero is not a regular file; copy the model to one."
-    elif request.param == "pipe":
-        os.mkfifo(path)
-        yield path, f"{path} is not a regular file; copy the model to one."
-    elif request.param == "socket":
-        with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(str(path))
-            yield path, f"{path} is not a regular file; copy the model to one."
-    else:
-        with path.open("wb") as file:
-            file.truncate(3 * GIB)
-        yield path, f"{path} has 3,221,225,472 bytes, and a model file may have at most 2,000,000,000"
+@pytest.fixture
+def odd_files(tmp_path: Path) -> Iterator[dict[Path, str]]:
+    """What is no model file, and what is said of each: a device, a pipe, a socket, and a file that is too large."""
+    pipe, place, large = (tmp_path / f"{name}.onnx" for name in ("pipe", "socket", "large"))
+    os.mkfifo(pipe)
+    with large.open("wb") as file:
+        file.truncate(3 * GIB)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(place))
+        said = {
+            path: f"{path} is not a regular file; copy the model to one." for path in (Path("/dev/zero"), pipe, place)
+        }
+        yield {**said, large: f"{large} has 3,221,225,472 bytes, and a model file may have at most 2,000,000,000"}
 
 
-def test_what_is_no_file_of_bounded_size_is_refused_at_once(odd_file: tuple[Path, str], tmp_path: Path) -> None:
-    path, said = odd_file
-    with pytest.raises(ArtifactError, match=re.escape(said)):
-        Classifier.load(path)
+def test_what_is_no_file_of_bounded_size_is_refused_at_once(odd_files: dict[Path, str], tmp_path: Path) -> None:
+    for path, said in odd_files.items():
+        with pytest.raises(ArtifactError, match=re.escape(said)):
+            Classifier.load(path)
     (tmp_path / "new.csv").write_text("text\nhello\n")
-    status, told = run("predict", path, tmp_path / "new.csv", "-o", tmp_path / "answers.csv")
-    assert (status, said in told, told.count("\n")) == (4, True, 1)
-    status, told = run("serve", f"odd={path}", "--port", "0")
-    assert (status, said in told, told.count("\n")) == (4, True, 1)
+    predict = [("predict", path, "new.csv", "-o", "answers.csv") for path in odd_files]
+    serve = [("serve", f"odd={path}", "--port", "0") for path in odd_files]
+    done = called(*predict, *serve, folder=tmp_path, memory=6 * GIB)
+    for (status, _, told), said in zip(done, [*odd_files.values()] * 2, strict=True):
+        assert (status, said in told, told.count("\n")) == (4, True, 1)
 
 
 def test_a_model_larger_than_the_operator_allows_is_refused_before_it_is_read(model_path: Path) -> None:

@@ -10,9 +10,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pytest
+
+from tests.chance import THOROUGH
+from tests.forked import Forked
 
 MAIN = "from textcls.cli import main; main(prog_name='textcls')"
 # How long a test waits for what must come, in seconds. Nothing is asserted of it: it is more than a slow machine needs
@@ -88,9 +91,7 @@ def command(*arguments: str | Path, env: Mapping[str, str] | None = None, code: 
         env: variables of its environment, beside those of this process.
         code: what runs it, in Python.
     """
-    line = [sys.executable, "-u", "-c", code, "serve", *map(str, arguments), "--port", "0"]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(line, text=True, env={**os.environ, **(env or {})}, stdout=pipe, stderr=pipe) as process:
+    with _started(code, ["serve", *map(str, arguments), "--port", "0"], env) as process:
         try:
             assert process.stdout is not None
             assert process.stderr is not None
@@ -99,6 +100,14 @@ def command(*arguments: str | Path, env: Mapping[str, str] | None = None, code: 
             yield Running(process, found[1])
         finally:
             process.kill()
+
+
+def _started(code: str, arguments: list[str], env: Mapping[str, str] | None) -> "subprocess.Popen[str]":
+    """Start Python; as a process that is forked, unless it must find its environment when it starts."""
+    if env is None and not THOROUGH:
+        return cast("subprocess.Popen[str]", Forked(code, arguments))
+    line, pipe = [sys.executable, "-u", "-c", code, *arguments], subprocess.PIPE
+    return subprocess.Popen(line, text=True, env={**os.environ, **(env or {})}, stdout=pipe, stderr=pipe)
 
 
 def ended(*arguments: str | Path, code: str = MAIN) -> tuple[int, str]:
