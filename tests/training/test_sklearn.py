@@ -20,7 +20,7 @@ from sklearn.utils import get_tags
 from textcls import Classifier, SurroundingsError
 from textcls_training.sklearn import TextClassifier
 
-SMALL: dict[str, Any] = {"epochs": 1, "dim": 2, "ngrams": (), "device": "cpu"}
+SMALL: dict[str, Any] = {"epochs": 1, "dim": 2, "ngrams": (), "vectors": "none", "device": "cpu"}
 LONGER = {**SMALL, "epochs": 4}
 TEXTS = [f"{word} please {i}" for i in range(20) for word in ("refund", "parcel", "cancel")]
 LABELS = ["billing", "shipping", "account"] * 20
@@ -207,7 +207,7 @@ SET_TEXTS = [
 @pytest.fixture(scope="module")
 def several() -> TextClassifier:
     """A small estimator, fitted with an indicator matrix."""
-    return TextClassifier(**{**LONGER, "epochs": 12}).fit(SET_TEXTS, MATRIX)
+    return TextClassifier(**{**LONGER, "epochs": 12, "vectors": "auto"}).fit(SET_TEXTS, MATRIX)
 
 
 def test_an_indicator_matrix_is_answered_by_one(several: TextClassifier) -> None:

@@ -60,9 +60,8 @@ class OperatingPoint:
         if not self.right:
             return 0.0
         with optional_dependencies.needed_by("The bound of a precision"):
-            from scipy.stats import binomtest
-        test = binomtest(self.right, self.accepted, alternative="greater")
-        return float(test.proportion_ci(CONFIDENCE, "exact").low)
+            from scipy.special import betaincinv
+        return float(betaincinv(self.right, self.accepted - self.right + 1, 1 - CONFIDENCE))
 
     def as_json(self) -> dict[str, Any]:
         """Return all of it as plain data."""

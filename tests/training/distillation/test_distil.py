@@ -30,7 +30,7 @@ from textcls_training.fit.validation import EpochScore, LabelValidation
 from textcls_training.pipeline.training import train
 from textcls_training.pipeline.training_report import TrainReport
 
-SMALL = TrainConfig(dim=8, ngrams=(), epochs=3, device="cpu")
+SMALL = TrainConfig(dim=8, ngrams=(), epochs=3, vectors="none", device="cpu")
 WORDS = {
     "billing": ["card", "payment", "refund", "bill", "invoice", "charge"],
     "shipping": ["parcel", "courier", "delivery", "late", "track", "box"],

@@ -179,10 +179,17 @@ def _of_kind(kind: str, names: _Names, right: Bools, micro_f1: Callable[[Bools],
 
 
 def _fisher(hits: int, rows: int, other_hits: int, others: int) -> float:
+    """Return how probable hits so unevenly split between `rows` and `others` would be by chance (Fisher's exact test,
+    two-sided): the sum over all splits that are no more probable than this one.
+    """
     with optional_dependencies.needed_by("A test of slices"):
-        from scipy.stats import fisher_exact
-    table = np.array([[hits, rows - hits], [other_hits, others - other_hits]])
-    return float(fisher_exact(table).pvalue)
+        from scipy.special import betaln, softmax  # `scipy.stats`, which has the test, takes a second to import.
+    all_hits = hits + other_hits
+    inside = np.arange(max(0, all_hits - others), min(rows, all_hits) + 1)
+    # By the logarithms of binomial coefficients, up to what all splits share.
+    outside = all_hits - inside
+    chance = softmax(-betaln(rows - inside + 1, inside + 1) - betaln(others - outside + 1, outside + 1))
+    return float(min(1.0, chance[chance <= chance[hits - inside[0]] * (1 + 1e-7)].sum()))
 
 
 def _corrected(found: Sequence[Slice]) -> tuple[Slice, ...]:

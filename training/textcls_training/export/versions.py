@@ -1,7 +1,8 @@
 """What a saved model was made with."""
 
 import platform
-from importlib.metadata import version
+from functools import cache
+from importlib import metadata
 from typing import Final
 
 from textcls_training.config.resolve import Trainers
@@ -14,4 +15,9 @@ REFERENCE: Final = ("torch",)
 def versions(impl: Trainers) -> dict[str, str]:
     """Return the version of each package whose work is in a saved model, and of Python."""
     names = (*VERSIONS_OF, *REFERENCE) if impl == "reference" else VERSIONS_OF
-    return {name: version(name) for name in names} | {"python": platform.python_version()}
+    return {name: _version(name) for name in names} | {"python": platform.python_version()}
+
+
+@cache
+def _version(name: str) -> str:
+    return metadata.version(name)  # reads files for some milliseconds
