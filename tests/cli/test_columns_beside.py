@@ -162,6 +162,13 @@ def test_a_training_with_columns_goes_on_after_a_kill_to_the_same_bytes(folder: 
     assert output.read_bytes() == (folder / "m.onnx").read_bytes()
 
 
+def test_how_answers_came_about_is_no_column_of_a_file_of_answers(folder: Path, tmp_path: Path) -> None:
+    rows = [(*map(str, row), str(i), "suspect") for i, row in enumerate(rows_of(1, 60))]
+    data = write_rows(tmp_path / "rows.csv", [(*HEADER, "row", "chosen"), *rows])
+    names = [column["name"] for column in json.loads(run("check", data, "--column", "*", "--json").stdout)["columns"]]
+    assert names == [name for name in HEADER if name not in ("text", "label")]
+
+
 def test_few_held_out_rows_cannot_tell_what_columns_bring(tmp_path: Path) -> None:
     data = write_rows(tmp_path / "rows.csv", [HEADER, *rows_of(1, 40)])
     shown = run("train", data, "--output", tmp_path / "m.onnx", "--column", "price", "--vectors", "none").stdout

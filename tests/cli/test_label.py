@@ -100,6 +100,20 @@ def test_columns_that_answers_have_themselves_are_told_to_be_lost(
     assert capsys.readouterr().err == ""
 
 
+def test_the_levels_of_a_label_are_not_kept_beside_what_it_is_corrected_to(tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "rows.csv", [["text", "group", "job", "id"], ["a", "x", "y", "7"]])
+    work = _of_rows(path, ["text"], "group > job", TargetOptions(), Reading(ReadOptions(), BadRows(), quiet=False))
+    (came,) = work.as_they_came
+    assert (came.labels, came.beside) == (("x > y",), {"id": "7"})
+
+
+def test_rows_without_a_text_are_nothing_to_label(tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "rows.csv", [["text"], [""], [" "]])
+    assert fail(3, "label", path, "--labels", "a,b", "--port", "0").splitlines()[-1] == (
+        f"Error: {path} has no text to label: 2 rows, all without one."
+    )
+
+
 def test_suspects_go_on_with_the_rows_that_there_are(tmp_path: Path) -> None:
     file = AnnotationsFile(tmp_path / "labels.jsonl", several=False)
     rows = [Annotation(text, ("x",), i, "given", beside={"id": i}) for i, text in enumerate("abc")]

@@ -55,6 +55,14 @@ def test_the_file_is_that_of_the_option_or_the_variable_or_the_one_that_is_here(
     assert train_call["config"].seed == 3
 
 
+def test_a_file_that_says_nothing_of_the_command_is_told_where_it_was_named(train_call: dict[str, Any]) -> None:
+    Path("tuned.toml").write_text("[train]\nepochs = 3\n")
+    said = "Note: tuned.toml sets nothing for textcls check: it has no [check].\n"
+    assert said in run("check", "rows.csv", "--config", "tuned.toml").stderr
+    assert said not in run("check", "rows.csv", TEXTCLS_CONFIG="tuned.toml").stderr
+    assert "sets nothing" not in run("train", "rows.csv", "--config", "tuned.toml").stderr
+
+
 def test_flags_lists_numbers_and_names_with_either_hyphen_are_read(train_call: dict[str, Any]) -> None:
     write_rows(Path("rows.csv"), [("title", "body", "label"), ("a", "b", "x"), ("c", "d", "y")])
     Path("textcls.toml").write_text(

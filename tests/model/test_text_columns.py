@@ -90,7 +90,9 @@ def test_a_column_beside_the_text_that_seems_misspelt_is_refused() -> None:
         return text_of_row({"text": "x", **more}, ["text"], "inputs[3]", beside)
 
     assert read() == read(rate=1, total=2, product=3) == read(rating=None, ratng=1, **{"Product name": None})
-    with pytest.raises(InputError, match=r"inputs\[3\] has 'ratng', and the model reads 'rating': rename it, or pass"):
+    with pytest.raises(InputError, match=r"inputs\[3\] has 'ratng', and the model reads 'rating': rename it, or leave"):
         read(ratng=1)
+    with pytest.raises(InputError, match="has 'Ratings', and the model reads 'rating'"):
+        read(Ratings=1)
     with pytest.raises(InputError, match="has 'product_name', and the model reads 'Product name'"):
         read(rating=1, product_name="lamp")

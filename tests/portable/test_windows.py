@@ -39,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with (place / "support_tickets.csv").open(encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
     with (place / "few.csv").open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([header, *rows[::20]])
+        csv.writer(file).writerows([header, *rows[::14]])
     training = ("--output", "tickets.onnx", "--state", "state", "--keep-words", "--epochs", "5")
     _call(place, "train", "support_tickets.csv", *training)
     return place

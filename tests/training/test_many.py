@@ -49,6 +49,11 @@ def test_each_group_has_the_model_of_its_rows_alone_and_one_that_fails_stops_no_
     assert {path.name for path in output.iterdir()} == {"north%2Feast.onnx", "south.onnx"}
     for name, model in alone.items():
         assert (output / file_name(name)).read_bytes() == model
+    # What a group had before stays, and that is said.
+    (output / "west.onnx").write_bytes(b"of an earlier run")
+    result = run("train-many", write_rows(data, rows), "--by", "region", "-o", output, *QUICK[:-1])
+    assert f"Note: {output} also holds 1 model that this run has not made: west.onnx.\n" in result.stderr
+    assert (output / "west.onnx").read_bytes() == b"of an earlier run"
 
 
 def test_each_file_of_a_pattern_has_a_model_of_its_name(

@@ -122,6 +122,7 @@ def tune(
     texts: Sequence[str],
     labels: Sequence[Label],
     *,
+    weights: Sequence[float] | None = None,
     trials: int | None = None,
     seconds: float | None = None,
     measure: Measure | None = None,
@@ -138,6 +139,7 @@ def tune(
     Args:
         texts: the texts.
         labels: the label of each, or its labels: a list, a set, or a mapping from labels to probabilities.
+        weights: how much each row counts in training, above 0; by default all alike.
         trials: settings to try in each search; 24 by default, with `seconds` as many as there is time.
         seconds: after this time no further trials begin; the first four are always judged.
         measure: what is to become better; by default accuracy, or micro-F1 where texts have several labels.
@@ -155,6 +157,13 @@ def tune(
         SurroundingsError: `storage` cannot be written.
     """
     found = optional_dependencies.load(TUNE, "textcls.tune", "tune")
-    how = {"trials": trials, "seconds": seconds, "measure": measure, "folds": folds, "rounds": rounds}
+    how = {
+        "weights": weights,
+        "trials": trials,
+        "seconds": seconds,
+        "measure": measure,
+        "folds": folds,
+        "rounds": rounds,
+    }
     report: TuneReport = found(texts, labels, **how, storage=storage, workers=workers, fixed=options)
     return report

@@ -15,6 +15,7 @@ from textcls.data.targets import Target, columns_of_labels
 from textcls.display.text import plural
 from textcls.errors import ConfigError, InputError
 from textcls.explain import telling_columns
+from textcls.labelling.answers import OWN_FIELDS
 from textcls.model.columns import Column, Kind
 from textcls.model.label_paths import label_columns
 
@@ -64,6 +65,8 @@ def named_columns(
         taken = {*labelled.text_columns, targets.weight_column, *others}
     with open_tables(data, options, bad) as table:
         taken |= {*label_columns(labelled.label_column, table.columns)}
+        if {"row", "chosen"} <= {*table.columns}:  # `textcls label` wrote it: how its answers came about
+            taken |= {*OWN_FIELDS}
         if targets.label_columns:
             taken |= set(columns_of_labels(table.parts[0], targets, labelled.text_columns))
         return dict.fromkeys(name for name in table.columns if name not in taken) | named

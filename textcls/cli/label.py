@@ -25,6 +25,7 @@ from textcls.labelling.given import GivenAnswers
 from textcls.labelling.http import Server
 from textcls.labelling.session import Session
 from textcls.labelling.suggest import Pool
+from textcls.model.label_paths import label_columns
 from textcls.model.labels import labels_problem
 from textcls.model.text_columns import and_
 
@@ -145,7 +146,7 @@ def _of_rows(
 ) -> _Work:
     with reading.table_of_targets([path], text_columns, label_column, targets) as table:
         rows = list(table.rows)
-        read = {*table.text_columns, table.label_column}
+        read = {*table.text_columns, *label_columns(table.label_column, rows[0].row.fields if rows else ())}
         taken = read | {*OWN_FIELDS}
         lost = sorted({name for row in rows for name in row.row.fields} & (taken - read))
         # In a file that was made here they are what they are called.
@@ -223,6 +224,8 @@ def _texts(path: Path, columns: tuple[str, ...], reading: Reading) -> list[str]:
         found = [text for text, _ in rows]
     if not found:
         raise InputError(f"{path} has no rows.")
+    if not any(text.strip() for text in found):
+        raise InputError(f"{path} has no text to label: {plural(len(found), 'row')}, all without one.")
     return found
 
 

@@ -50,6 +50,11 @@ def add(command: click.Command, commands: Sequence[str]) -> None:
         if found is not None and not context.resilient_parsing:
             context.default_map = defaults(found, context, commands)
             context.meta[_UNASKED] = path is None
+            named = context.get_parameter_source("config") is click.core.ParameterSource.COMMANDLINE
+            if named and not context.default_map:
+                click.echo(
+                    f"Note: {found} sets nothing for textcls {command.name}: it has no [{command.name}].", err=True
+                )
 
     command.params.append(
         click.Option(

@@ -61,8 +61,8 @@ def text_of_row(row: Mapping[str, Any], columns: Sequence[str], where: str, besi
     if absent and (pair := misspelt(row, [*columns, *(column.name for column in beside)], absent)):
         other, meant = pair
         raise InputError(
-            f"{where} has {other!r}, and the model reads {meant!r}: rename it, or pass {meant!r} as None if it is "
-            "another one."
+            f"{where} has {other!r}, and the model reads {meant!r}: rename it, or leave {meant!r} empty (None, in JSON "
+            "null) if it is another one."
         )
     try:
         return join_columns(row, columns, beside)
@@ -78,9 +78,10 @@ def misspelt(there: Iterable[str], names: Sequence[str], absent: Sequence[str]) 
         names: the columns that the model reads.
         absent: those of them that are not there.
     """
+    meant = {name.casefold(): name for name in absent}
     for other in [name for name in list(there)[:_LOOKED_AT] if isinstance(name, str) and name not in names]:
-        if meant := get_close_matches(other[:_LONGEST], absent, 1, _ALIKE):
-            return other, meant[0]
+        if alike := get_close_matches(other[:_LONGEST].casefold(), meant, 1, _ALIKE):
+            return other, meant[alike[0]]
     return None
 
 

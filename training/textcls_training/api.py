@@ -17,7 +17,8 @@ from textcls.model.label_sets import LabelSet, of_python, weight
 from textcls.model.sequences import as_list, require_texts
 from textcls.model.text_columns import and_, text_of_row
 from textcls_training.audit.run import audit
-from textcls_training.config.settings import from_options
+from textcls_training.config.needs import unmet
+from textcls_training.config.settings import TrainConfig, from_options
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.probabilities import of_mappings
 from textcls_training.data.rationales import Spans, parse
@@ -48,15 +49,7 @@ def train(
 ) -> Classifier:
     """Train on `texts` and their `labels`: what `textcls.train` says, whose errors it raises."""
     config = from_options(options)
-    for option, there, needed in (
-        ("rationale_weight", rationales, "rationales"),
-        ("unlabelled_weight", unlabelled, "unlabelled"),
-        ("unlabelled_rows", unlabelled, "unlabelled"),
-        ("rehearsal_rows", state, "state"),
-        ("mixing_rate", None if config.mixing == "none" else config.mixing, "mixing"),
-    ):
-        if there is None and option in options:
-            raise ConfigError(f"{option} needs {needed}; pass that as well, or leave it out.")
+    _check_needs(options, config, {"rationales": rationales, "unlabelled": unlabelled, "state": state})
     texts = texts if isinstance(texts, str) else as_list(texts)  # They are read twice.
     wanted = wanted_kinds(columns)
     read = text_columns_of(texts, list(wanted))
@@ -92,6 +85,13 @@ def train(
         )
     warn_if_not_calibrated(report)
     return Classifier.load(output)
+
+
+def _check_needs(options: Collection[str], config: TrainConfig, arguments: Mapping[str, object]) -> None:
+    mixing = [] if config.mixing == "none" else ["mixing"]
+    given = [name for name, value in arguments.items() if value is not None]
+    if (found := unmet(options, [*given, *mixing])) is not None:
+        raise ConfigError(f"{found[0]} needs {found[1]}; pass that as well, or leave it out.")
 
 
 def warn_if_not_calibrated(report: TrainReport) -> None:

@@ -431,3 +431,16 @@ def test_python_tunes_as_the_command_does_and_train_takes_what_it_recommends(
         textcls.tune(ROWS.texts, ROWS.labels, measure="f1")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="labels"):
         textcls.tune(ROWS.texts, "a")
+    with pytest.raises(ConfigError, match="A search reads texts alone"):
+        textcls.tune([{"text": text} for text in ROWS.texts], ROWS.labels)  # type: ignore[misc]
+
+
+def test_rows_may_have_weights_and_measures_the_names_of_the_command_line() -> None:
+    how: dict[str, Any] = {"trials": 1, "folds": 2, "rounds": 1, "measure": "macro-f1", **TOLD}
+    plain, ones = (textcls.tune(ROWS.texts, ROWS.labels, weights=w, **how) for w in (None, [1.0] * len(ROWS.texts)))
+    assert plain.measure == "macro_f1"
+    assert without_time(plain) == without_time(ones)
+    other = textcls.tune(ROWS.texts, ROWS.labels, weights=[1 + 50 * (i % 3 == 0) for i in range(72)], **how)
+    assert without_time(other) != without_time(plain)
+    with pytest.raises(InputError, match="72 texts and 1 weights"):
+        textcls.tune(ROWS.texts, ROWS.labels, weights=[1.0], **how)

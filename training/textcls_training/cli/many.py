@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 from rich.table import Table
@@ -25,7 +25,7 @@ from textcls.data.memory import Readable
 from textcls.data.source import STANDARD
 from textcls.display.terminal.console import stderr_console, stdout_console
 from textcls.display.terminal.progress import progress_on
-from textcls.display.text import named, percent, plural
+from textcls.display.text import listed, named, percent, plural
 from textcls.errors import ConfigError, InputError, SurroundingsError
 from textcls.jobs import Done, Failed, engine
 from textcls.jobs.engines import EngineName
@@ -33,6 +33,8 @@ from textcls_training.config.settings import from_options
 from textcls_training.config.shared_options import train_options
 from textcls_training.pipeline.many import ModelJob, ModelTrained, Training, jobs_of_files, jobs_of_groups
 
+# Of models that are left from before.
+_NAMED: Final = 3
 Outcomes = Sequence[Done[ModelJob, ModelTrained] | Failed[ModelJob]]
 
 optional_dependencies.look_for("onnx", "numba", "scipy", "sklearn")
@@ -87,6 +89,9 @@ def train_many(
     )
     found = _run(work, jobs, engine_name, workers, reading)
     stdout_console().print(table(found))
+    if left := _left_from_before(output, found):
+        names = left if len(left) <= _NAMED else [*left[:_NAMED], f"{len(left) - _NAMED:,} more"]
+        reading.say([f"{output} also holds {plural(len(left), 'model')} that this run has not made: {listed(names)}."])
     failed = sum(isinstance(one, Failed) for one in found)
     if failed:
         others = f"; the others are in {output}" if failed < len(found) else ""
@@ -111,6 +116,12 @@ def _run(
             progress.step()
             progress.note(f"{len(found):,} of {len(jobs):,}, last {named(outcome.job.name)}")
     return sorted(found, key=lambda one: places[one.job.output])
+
+
+def _left_from_before(output: Path, found: Outcomes) -> list[str]:
+    """Return the model files that were in the folder before: of groups that failed now, or are no more."""
+    written = {one.job.output.name for one in found if isinstance(one, Done)}
+    return sorted(file.name for file in output.glob("*.onnx") if file.name not in written)
 
 
 def _files(data: Sequence[Readable]) -> list[Path]:

@@ -52,6 +52,7 @@ from textcls_training.cli.beside import BesideModel
 from textcls_training.cli.rows import as_before, columns_beside, read_more, read_rows, read_valid
 from textcls_training.config.clock import Clock
 from textcls_training.config.memory import spill_of
+from textcls_training.config.needs import unmet
 from textcls_training.config.settings import from_options
 from textcls_training.config.shared_options import train_options
 from textcls_training.data.labelled_texts import ONE_COLUMN, Rows, labelled_texts_of
@@ -317,18 +318,21 @@ def _say_lost(threshold: float | None, output: Path, reading: Reading) -> None:
         reading.say([f"{said}: textcls evaluate --target-precision --store chooses a threshold."])
 
 
+_NEEDED: Final = {
+    "rationales": "--rationale-column, the column of the rationales",
+    "unlabelled": "--unlabelled, the file of the texts that it is of",
+    "state": "--state, the folder that keeps these rows",
+    "mixing": "--mixing, the layer that it is of",
+}
+
+
 def _check_needs(rationale_column: str | None, unlabelled: Sequence[Readable], state: Path | None, mixing: str) -> None:
     """Refuse options that say how something is done which is not asked for."""
-    source = click.get_current_context().get_parameter_source
-    for option, there, needed in (
-        ("rationale_weight", rationale_column, "--rationale-column, the column of the rationales"),
-        ("unlabelled_weight", unlabelled, "--unlabelled, the file of the texts that it is of"),
-        ("unlabelled_rows", unlabelled, "--unlabelled, the file of the texts that it is of"),
-        ("rehearsal_rows", state, "--state, the folder that keeps these rows"),
-        ("mixing_rate", mixing != "none", "--mixing, the layer that it is of"),
-    ):
-        if not there and source(option) == ParameterSource.COMMANDLINE:
-            raise ConfigError(f"--{option.replace('_', '-')} needs {needed}.")
+    context = click.get_current_context()
+    told = [name for name in context.params if context.get_parameter_source(name) == ParameterSource.COMMANDLINE]
+    given = {"rationales": rationale_column, "unlabelled": unlabelled, "state": state, "mixing": mixing != "none"}
+    if (found := unmet(told, [name for name, there in given.items() if there])) is not None:
+        raise ConfigError(f"--{found[0].replace('_', '-')} needs {_NEEDED[found[1]]}.")
 
 
 def _check_states(state: Path | None, from_state: Path | None) -> None:

@@ -1,6 +1,7 @@
 """Tuning from Python. `textcls.tune` leads here."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, get_args
@@ -12,7 +13,7 @@ from textcls.display.terminal.progress import progress_on
 from textcls.errors import ConfigError
 from textcls.jobs import engine
 from textcls.model.sequences import require_sequence
-from textcls_training.api import Label, labelled_texts
+from textcls_training.api import Label, checked_weights, labelled_texts
 from textcls_training.tuning import limits, run
 from textcls_training.tuning.run import Settings
 
@@ -21,6 +22,7 @@ def tune(
     texts: Sequence[str],
     labels: Sequence[Label],
     *,
+    weights: Sequence[float] | None,
     trials: int | None,
     seconds: float | None,
     storage: str | Path | None,
@@ -42,11 +44,19 @@ def tune(
             kind.checked(name, value)
     if odd := next((name for name in limits.LEFT_OUT if name in how["fixed"]), None):
         raise ConfigError(f"A search has no option {odd!r}; leave it to textcls.train.")
+    if any(isinstance(text, Mapping) for text in texts):
+        raise ConfigError(
+            "A search reads texts alone: join the text columns of each row, and leave columns beside the text to "
+            "textcls.train."
+        )
+    rows = labelled_texts(texts, labels, "texts")
+    if weights is not None:
+        rows = replace(rows, weights=checked_weights(weights, len(rows.texts)))
+    how["measure"] = how["measure"] and str(how["measure"]).replace("-", "_")
     if how["measure"] not in (None, *get_args(Measure)):
         raise ConfigError(f"measure is {how['measure']!r}; it must be one of {', '.join(get_args(Measure))}.")
     settings = Settings(trials=trials or (None if seconds is not None else TRIALS), seconds=seconds, **how)
     with TemporaryDirectory(prefix="textcls-tune-") as folder:
         path = Path(folder) / "trials.journal" if storage is None else Path(storage)
-        rows = labelled_texts(texts, labels, "texts")
         with progress_on(notebook_console(), "trials", transient=True) as progress:
             return run.tune(rows, settings, path, progress, engine("local", workers))

@@ -184,7 +184,7 @@ class Tuning:
         """Refuse rows on which the defaults cannot be trained."""
         for one in proposals:
             if one.number == 0 and one.error is not None:
-                raise InputError(f"Some of the rows alone cannot be trained on: {one.error}")
+                raise InputError(f"A part of the rows cannot be trained on: {one.error}")
 
     # Judging
 
