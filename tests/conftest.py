@@ -34,14 +34,15 @@ SLOW = (
     "api", "cli", "jobs", "kernels", "labelling", "portable", "service", "training", "versions", "web", "wire",
     "model/teaching", "annotation/test_annotate.py", "data/test_jsonl.py", "data/test_label_levels.py",
     "data/test_label_tree.py", "data/test_long_rows.py", "data/test_storage.py", "display/test_plots.py",
-    "evaluation/test_data_quality.py", "evaluation/test_label_findings.py", "evaluation/test_label_paths.py",
-    "evaluation/test_report_several.py", "explain/test_lexicon.py", "explain/test_shortcuts.py",
+    "evaluation/test_comparison_several.py", "evaluation/test_data_quality.py", "evaluation/test_drift_several.py",
+    "evaluation/test_label_findings.py", "evaluation/test_label_paths.py", "evaluation/test_report_several.py",
+    "explain/test_global_explanation.py", "explain/test_lexicon.py", "explain/test_shortcuts.py",
     "explain/test_stability.py", "model/test_model_files.py", "test_benchmarks.py", "test_damaged_files.py",
     "test_docs.py", "test_errors.py", "test_sample.py",
 )  # fmt: skip
 QUICK = tuple(
     f"training/{place}"
-    for place in ("config", "data", "torch/models", "torch/fit/test_loss.py", "fit/test_calibration.py",
+    for place in ("config", "data", "torch/models/test_ops.py", "torch/fit/test_loss.py", "fit/test_calibration.py",
                   "fit/test_label_set_calibration.py", "fit/test_selection.py", "fit/test_validation.py")
 )  # fmt: skip
 

@@ -27,6 +27,8 @@ from textcls_training.data.feature_space import FeatureSpace
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.pipeline import training as pipeline
 
+pytestmark = pytest.mark.slow  # Whole models are trained.
+
 ON_DISK = Spill(0)
 SAMPLE = Path(__file__).parents[3] / "textcls" / "demo" / "support_tickets.csv"
 texts_strategy = st.lists(st.text(max_size=12), max_size=30)
