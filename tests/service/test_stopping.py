@@ -5,6 +5,8 @@ import os
 import resource
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -15,8 +17,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.command_line import heed_ctrl_c
 from tests.service.clients import client_of, post
-from tests.service.processes import PATIENCE, alive, command, until, workers
+from tests.service.processes import MAIN, PATIENCE, alive, command, until, workers
 
 REQUEST = b"GET /livez HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
 
@@ -158,3 +161,18 @@ def status(connection: HTTPConnection, path: str) -> int:
 def processor_seconds(pid: int) -> float:
     found = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(found[11]) + int(found[12])) / os.sysconf("SC_CLK_TCK")
+
+
+# Before it answers
+
+
+def test_ctrl_c_while_the_workers_start_ends_all_processes_in_one_line(model_path: Path) -> None:
+    line = [sys.executable, "-c", MAIN, "serve", str(model_path), "--workers", "2", "--port", "0"]
+    with subprocess.Popen(
+        line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=heed_ctrl_c
+    ) as process:
+        pids = until(lambda: len(found := workers(process)) == 2 and found)
+        os.killpg(process.pid, signal.SIGINT)
+        output, errors = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, output, errors) == (130, "", "Interrupted; no file was left half-written.\n")
+    assert not any(map(alive, pids))

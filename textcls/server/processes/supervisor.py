@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from multiprocessing import resource_tracker
 from typing import Any, Final
 
 import uvicorn
@@ -37,7 +38,7 @@ class Supervisor(multiprocess.Multiprocess):
     def __init__(
         self, store: GenerationStore, settings: Settings, listener: socket.socket, ready: Callable[[], None]
     ) -> None:
-        self._store, self._settings, self._ready = store, settings, ready
+        self._store, self._settings, self._ready, self._answered = store, settings, ready, False
         # uvicorn looks the process class up under this module attribute; there is no other hook.
         multiprocess.Process = partial(Worker, store, settings)  # type: ignore[assignment,misc]
         config = uvicorn.Config(
@@ -59,6 +60,7 @@ class Supervisor(multiprocess.Multiprocess):
 
         Raises:
             SurroundingsError: a worker cannot start.
+            KeyboardInterrupt: Ctrl-C came before the service answered.
         """
         try:
             super().run()
@@ -71,11 +73,14 @@ class Supervisor(multiprocess.Multiprocess):
             self._counts.close()
         if any(process.exitcode == STARTUP_FAILURE for process in self.processes):
             raise SurroundingsError("A worker could not start, and so would none that replaces it: its log says why.")
+        if self._stopping.hurry and not self._answered:
+            raise KeyboardInterrupt
 
     def init_processes(self) -> None:
         """Start the workers, and say so once they answer."""
         super().init_processes()
         if all(process.wait_until_ready(_START_SECONDS, self.should_exit) for process in self.processes):
+            self._answered = True
             self._ready()
 
     def handle_usr1(self) -> None:
@@ -121,15 +126,19 @@ class Supervisor(multiprocess.Multiprocess):
 
 
 class Stopping:
-    """Whether to stop, in the form of `threading.Event`, whose lock a signal handler must not take."""
+    """Whether to stop, in the form of `threading.Event`, whose lock a signal handler must not take.
+
+    Attributes:
+        requested: by a signal.
+        hurry: without draining.
+    """
 
     def __init__(self) -> None:
-        self._set = self._hurry = False
-        self.requested = False
+        self._set = self.requested = self.hurry = False
 
     def on_signal(self, number: int, _frame: object) -> None:
         """Stop; at Ctrl-C, or at a second signal, without draining."""
-        self._hurry = self._hurry or number == signal.SIGINT or self.requested
+        self.hurry = self.hurry or number == signal.SIGINT or self.requested
         self._set = self.requested = True
 
     def set(self) -> None:
@@ -150,7 +159,7 @@ class Stopping:
     def sleep(self, seconds: float) -> None:
         """Wait for so long, unless there is a hurry."""
         end = time.monotonic() + seconds
-        while not self._hurry and time.monotonic() < end:
+        while not self.hurry and time.monotonic() < end:
             time.sleep(_TICK_SECONDS)
 
 
@@ -165,7 +174,8 @@ class Worker(multiprocess.Process):
         super().__init__(config, sockets)
 
     def start(self) -> None:
-        """Start the process, which hears of reloads only once it can answer to them."""
+        """Start the process, which hears of reloads, and of Ctrl-C, only once it can answer to them."""
+        resource_tracker.ensure_running()  # Started with the process, it would let Ctrl-C through.
         with signals.pending_in_children():
             super().start()
 

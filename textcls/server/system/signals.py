@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 # To read the models anew, and to replace the workers. Their default would end the process. Windows has neither.
 _RELOADING: Final = () if sys.platform == "win32" else (signal.SIGUSR1, signal.SIGHUP)
 _STOPPING: Final = (signal.SIGINT, signal.SIGTERM)
+# What comes to all processes of a terminal at Ctrl-C must not break off the imports of one that starts.
+_PENDING: Final = (*_RELOADING, signal.SIGINT)
 _heard: Final[set[int]] = set()
 _before: Final[dict[int, Any]] = {}
 
@@ -50,7 +52,7 @@ def release() -> None:
     _put_back()
     if sys.platform != "win32":
         # Kept by the mask, if this process was started so.
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _RELOADING)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _PENDING)
     while _heard:
         signal.raise_signal(_heard.pop())
 
@@ -61,7 +63,7 @@ def pending_in_children() -> Iterator[None]:
 
     They inherit the mask of this thread before they have any other.
     """
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _RELOADING)
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _PENDING)
     try:
         yield
     finally:
