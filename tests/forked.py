@@ -10,12 +10,14 @@ by all tests before a release.
 import gc
 import json
 import os
+import selectors
 import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from multiprocessing.connection import Connection, Pipe
@@ -73,7 +75,8 @@ class Forked:
 
     def send_signal(self, number: int) -> None:
         if self.poll() is None:
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):  # It has ended meanwhile.
+                os.kill(self.pid, number)
 
     def terminate(self) -> None:
         self.send_signal(signal.SIGTERM)
@@ -83,14 +86,23 @@ class Forked:
 
     def communicate(self, timeout: float | None = None) -> tuple[str, str]:
         """Wait for its end; return what is left of its output, and of its errors."""
-        with ThreadPoolExecutor(2) as pool:
-            out, err = (pool.submit(stream.read) for stream in (self.stdout, self.stderr))
-            try:
-                self.wait(timeout)
-            except subprocess.TimeoutExpired:
-                self.kill()  # or nobody would ever be done with reading
-                raise
-            return out.result(timeout), err.result(timeout)
+        end = None if timeout is None else time.monotonic() + timeout
+        said = {self.stdout.fileno(): b"", self.stderr.fileno(): b""}
+        with selectors.DefaultSelector() as waiting:
+            for number in said:
+                waiting.register(number, selectors.EVENT_READ)
+            while waiting.get_map():
+                ready = waiting.select(None if end is None else max(0.0, end - time.monotonic()))
+                if not ready:
+                    raise subprocess.TimeoutExpired("python", timeout or 0)
+                for key, _ in ready:
+                    part = os.read(key.fd, _MOST_BYTES)
+                    said[key.fd] += part
+                    if not part:
+                        waiting.unregister(key.fd)
+        self.wait(None if end is None else max(0.0, end - time.monotonic()))
+        out, err = (part.decode() for part in said.values())
+        return out, err
 
     def __enter__(self) -> Self:
         return self

@@ -167,6 +167,9 @@ def test_how_answers_came_about_is_no_column_of_a_file_of_answers(folder: Path, 
     data = write_rows(tmp_path / "rows.csv", [(*HEADER, "row", "chosen"), *rows])
     names = [column["name"] for column in json.loads(run("check", data, "--column", "*", "--json").stdout)["columns"]]
     assert names == [name for name in HEADER if name not in ("text", "label")]
+    write_rows(data, [(*HEADER, "row", "chosen"), *((*row[:-1], "yes") for row in rows)])  # seats, say
+    names = [column["name"] for column in json.loads(run("check", data, "--column", "*", "--json").stdout)["columns"]]
+    assert names[-2:] == ["row", "chosen"]
 
 
 def test_few_held_out_rows_cannot_tell_what_columns_bring(tmp_path: Path) -> None:

@@ -109,9 +109,9 @@ def test_the_levels_of_a_label_are_not_kept_beside_what_it_is_corrected_to(tmp_p
 
 def test_rows_without_a_text_are_nothing_to_label(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "rows.csv", [["text"], [""], [" "]])
-    assert fail(3, "label", path, "--labels", "a,b", "--port", "0").splitlines()[-1] == (
-        f"Error: {path} has no text to label: 2 rows, all without one."
-    )
+    done = run("label", path, "--labels", "a,b", "--port", "0")
+    assert done.exit_code == 3
+    assert done.stderr.splitlines()[-1] == f"Error: {path} has no text to label: 2 rows, all without one."
 
 
 def test_suspects_go_on_with_the_rows_that_there_are(tmp_path: Path) -> None:

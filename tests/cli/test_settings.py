@@ -60,6 +60,9 @@ def test_a_file_that_says_nothing_of_the_command_is_told_where_it_was_named(trai
     said = "Note: tuned.toml sets nothing for textcls check: it has no [check].\n"
     assert said in run("check", "rows.csv", "--config", "tuned.toml").stderr
     assert said not in run("check", "rows.csv", TEXTCLS_CONFIG="tuned.toml").stderr
+    assert said not in run("check", "rows.csv", "--config", "tuned.toml", "--quiet").stderr
+    Path("empty.toml").write_text("[check]\n")
+    assert "sets nothing" not in run("check", "rows.csv", "--config", "empty.toml").stderr
     assert "sets nothing" not in run("train", "rows.csv", "--config", "tuned.toml").stderr
 
 

@@ -19,6 +19,13 @@ def test_an_uneven_split_of_differing_answers_is_as_probable_as_scipy_says(first
     assert Agreement(5, first, second, 5, 0).p_value() == pytest.approx(expected, rel=1e-9)
 
 
+def test_an_even_split_of_millions_is_as_probable_as_scipy_says() -> None:
+    for first, second in ((10_000_000, 10_000_003), (5_000_000, 5_010_000)):
+        expected = binomtest(first, first + second).pvalue
+        assert Agreement(5, first, second, 5, 0).p_value() == pytest.approx(expected, rel=1e-7)
+    assert Agreement(5, 2**31, 5, 5, 0).p_value() == 0
+
+
 @given(COUNTS.filter(bool), COUNTS)
 def test_the_bound_of_a_precision_is_that_of_clopper_and_pearson(right: int, wrong: int) -> None:
     expected = binomtest(right, right + wrong, alternative="greater").proportion_ci(CONFIDENCE, "exact").low

@@ -139,7 +139,7 @@ def tune(
     Args:
         texts: the texts.
         labels: the label of each, or its labels: a list, a set, or a mapping from labels to probabilities.
-        weights: how much each row counts in training, above 0; by default all alike.
+        weights: how much each row counts in training, 0 or more; by default all alike.
         trials: settings to try in each search; 24 by default, with `seconds` as many as there is time.
         seconds: after this time no further trials begin; the first four are always judged.
         measure: what is to become better; by default accuracy, or micro-F1 where texts have several labels.

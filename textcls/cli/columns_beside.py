@@ -1,7 +1,7 @@
 """The option `--column` of commands that read labelled rows: columns beside the text, and what they hold."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, get_args
 
 import click
 
@@ -15,7 +15,7 @@ from textcls.data.targets import Target, columns_of_labels
 from textcls.display.text import plural
 from textcls.errors import ConfigError, InputError
 from textcls.explain import telling_columns
-from textcls.labelling.answers import OWN_FIELDS
+from textcls.labelling.answers import Chosen
 from textcls.model.columns import Column, Kind
 from textcls.model.label_paths import label_columns
 
@@ -65,8 +65,9 @@ def named_columns(
         taken = {*labelled.text_columns, targets.weight_column, *others}
     with open_tables(data, options, bad) as table:
         taken |= {*label_columns(labelled.label_column, table.columns)}
-        if {"row", "chosen"} <= {*table.columns}:  # `textcls label` wrote it: how its answers came about
-            taken |= {*OWN_FIELDS}
+        first = next(iter(table.rows), None)
+        if first is not None and first.fields.get("chosen") in get_args(Chosen):
+            taken |= {"row", "chosen", "by"}  # `textcls label` wrote it: how its answers came about
         if targets.label_columns:
             taken |= set(columns_of_labels(table.parts[0], targets, labelled.text_columns))
         return dict.fromkeys(name for name in table.columns if name not in taken) | named

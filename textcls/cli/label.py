@@ -116,6 +116,8 @@ def label(
     else:
         work = _Work(_texts(data, text_columns, reading), several)
     reading.say_skipped()
+    if not any(text.strip() for text in work.texts):
+        raise InputError(f"{data} has no text to label: {plural(len(work.texts), 'row')}, all without one.")
     if suspects:
         work = work._replace(suspects=_suspects(work.rows, reading))
     _label(work, labels, output, learner_of, port)
@@ -146,7 +148,8 @@ def _of_rows(
 ) -> _Work:
     with reading.table_of_targets([path], text_columns, label_column, targets) as table:
         rows = list(table.rows)
-        read = {*table.text_columns, *label_columns(table.label_column, rows[0].row.fields if rows else ())}
+        levels = {name for row in rows for name in label_columns(table.label_column, row.row.fields)}
+        read = {*table.text_columns, *levels}
         taken = read | {*OWN_FIELDS}
         lost = sorted({name for row in rows for name in row.row.fields} & (taken - read))
         # In a file that was made here they are what they are called.
@@ -224,8 +227,6 @@ def _texts(path: Path, columns: tuple[str, ...], reading: Reading) -> list[str]:
         found = [text for text, _ in rows]
     if not found:
         raise InputError(f"{path} has no rows.")
-    if not any(text.strip() for text in found):
-        raise InputError(f"{path} has no text to label: {plural(len(found), 'row')}, all without one.")
     return found
 
 

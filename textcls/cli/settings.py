@@ -22,6 +22,8 @@ NAME: Final = "textcls.toml"
 PREFIX: Final = "TEXTCLS"
 # Whether the file was found and not named, in the context of a command.
 _UNASKED: Final = "textcls.settings.unasked"
+# The file that was named, if it says nothing of the command.
+_WITHOUT: Final = "textcls.settings.without"
 
 
 def key_of(option: click.Parameter) -> str:
@@ -51,10 +53,8 @@ def add(command: click.Command, commands: Sequence[str]) -> None:
             context.default_map = defaults(found, context, commands)
             context.meta[_UNASKED] = path is None
             named = context.get_parameter_source("config") is click.core.ParameterSource.COMMANDLINE
-            if named and not context.default_map:
-                click.echo(
-                    f"Note: {found} sets nothing for textcls {command.name}: it has no [{command.name}].", err=True
-                )
+            if named and command.name not in _tables(found):
+                context.meta[_WITHOUT] = found
 
     command.params.append(
         click.Option(
@@ -71,11 +71,14 @@ def add(command: click.Command, commands: Sequence[str]) -> None:
 
 
 def _telling(command: click.Command, run: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what runs a command, and says before what a file sets for which nobody has asked."""
+    """Return what runs a command, and says before what a file sets unasked, or that one that was named sets nothing."""
 
     @wraps(run)
     def told(*args: Any, **given: Any) -> Any:
         context = click.get_current_context()
+        if (found := context.meta.get(_WITHOUT)) and not context.params.get("quiet"):
+            said = f"{found} sets nothing for textcls {command.name}: it has no [{command.name}]."
+            click.echo(f"Note: {said}", err=True)
         if context.meta.get(_UNASKED) and context.params.get("quiet") is False:
             sources = ((key_of(one), context.get_parameter_source(one.name or "")) for one in command.params)
             names = [key for key, source in sources if source is click.core.ParameterSource.DEFAULT_MAP]

@@ -14,7 +14,7 @@ from textcls.evaluation.data_quality.label_audit import LabelAudit
 from textcls.model.classifier import Classifier, Text
 from textcls.model.columns import Column, Kind
 from textcls.model.label_sets import LabelSet, of_python, weight
-from textcls.model.sequences import as_list, require_texts
+from textcls.model.sequences import as_list, require_sequence, require_texts
 from textcls.model.text_columns import and_, text_of_row
 from textcls_training.audit.run import audit
 from textcls_training.config.needs import unmet
@@ -266,6 +266,8 @@ def checked_weights(weights: Sequence[float], rows: int) -> list[float]:
     Raises:
         InputError: there is not one a row, one is no number from 0 on, or all are 0.
     """
+    require_sequence(weights, "weights")
+    weights = as_list(weights)
     if len(weights) != rows:
         raise InputError(f"There are {rows} texts and {len(weights)} weights; give one per text.")
     checked = []

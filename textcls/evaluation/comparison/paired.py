@@ -94,8 +94,9 @@ class Agreement:
         if not self.first + self.second:
             return 1.0
         with optional_dependencies.needed_by("A paired test"):
-            from scipy.special import bdtr  # `scipy.stats`, which has the test, takes a second to import.
-        return min(1.0, 2 * float(bdtr(min(self.first, self.second), self.first + self.second, 0.5)))
+            from scipy.special import betainc  # `scipy.stats`, which has the test, takes a second to import.
+        more, fewer = max(self.first, self.second), min(self.first, self.second)
+        return min(1.0, 2 * float(betainc(more, fewer + 1, 0.5)))
 
 
 class Bootstrap:

@@ -3,6 +3,7 @@
 Each slice is held against all other rows by Fisher's exact test (1935), and the many tests by Holm's correction (1979).
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -184,12 +185,18 @@ def _fisher(hits: int, rows: int, other_hits: int, others: int) -> float:
     """
     with optional_dependencies.needed_by("A test of slices"):
         from scipy.special import betaln, softmax  # `scipy.stats`, which has the test, takes a second to import.
-    all_hits = hits + other_hits
-    inside = np.arange(max(0, all_hits - others), min(rows, all_hits) + 1)
+    all_hits, every = hits + other_hits, max(1, rows + others)
+    # Beyond 40 standard deviations of the hits there is nothing that a number could hold.
+    mean = all_hits * rows / every
+    near = 100 + 40 * math.sqrt(mean * (others / every))
+    least, most = max(0, all_hits - others, math.floor(mean - near)), min(rows, all_hits, math.ceil(mean + near))
+    if not least <= hits <= most:
+        return 0.0
+    inside = np.arange(least, most + 1)
     # By the logarithms of binomial coefficients, up to what all splits share.
     outside = all_hits - inside
     chance = softmax(-betaln(rows - inside + 1, inside + 1) - betaln(others - outside + 1, outside + 1))
-    return float(min(1.0, chance[chance <= chance[hits - inside[0]] * (1 + 1e-7)].sum()))
+    return float(min(1.0, chance[chance <= chance[hits - least] * (1 + 1e-7)].sum()))
 
 
 def _corrected(found: Sequence[Slice]) -> tuple[Slice, ...]:

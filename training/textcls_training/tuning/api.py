@@ -12,7 +12,7 @@ from textcls.display.terminal.console import notebook_console
 from textcls.display.terminal.progress import progress_on
 from textcls.errors import ConfigError
 from textcls.jobs import engine
-from textcls.model.sequences import require_sequence
+from textcls.model.sequences import as_list, require_sequence
 from textcls_training.api import Label, checked_weights, labelled_texts
 from textcls_training.tuning import limits, run
 from textcls_training.tuning.run import Settings
@@ -44,6 +44,7 @@ def tune(
             kind.checked(name, value)
     if odd := next((name for name in limits.LEFT_OUT if name in how["fixed"]), None):
         raise ConfigError(f"A search has no option {odd!r}; leave it to textcls.train.")
+    texts = texts if isinstance(texts, str) else as_list(texts)  # They are read twice.
     if any(isinstance(text, Mapping) for text in texts):
         raise ConfigError(
             "A search reads texts alone: join the text columns of each row, and leave columns beside the text to "
