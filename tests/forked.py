@@ -16,7 +16,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
@@ -46,11 +46,12 @@ class Forked:
     Args:
         code: what is run.
         arguments: of the program.
+        env: variables of its environment, beside those of this process; none that Python reads when it starts.
     """
 
-    def __init__(self, code: str, arguments: Sequence[str] = ()) -> None:
+    def __init__(self, code: str, arguments: Sequence[str] = (), env: Mapping[str, str] | None = None) -> None:
         (out, to_out), (err, to_err), (self._told, to_tell) = (Pipe(duplex=False) for _ in range(3))
-        order = _Order(code, [*arguments], {**os.environ}, str(Path.cwd()))
+        order = _Order(code, [*arguments], {**os.environ, **(env or {})}, str(Path.cwd()))
         writers = to_out, to_err, to_tell
         socket.send_fds(_orders(), [json.dumps(order).encode()], [writer.fileno() for writer in writers])
         for writer in writers:

@@ -83,15 +83,18 @@ class Running(NamedTuple):
 
 
 @contextmanager
-def command(*arguments: str | Path, env: Mapping[str, str] | None = None, code: str = MAIN) -> Iterator[Running]:
+def command(
+    *arguments: str | Path, env: Mapping[str, str] | None = None, code: str = MAIN, afresh: bool = False
+) -> Iterator[Running]:
     """Run `textcls serve` on a free port until it is no longer wanted.
 
     Args:
         arguments: of the command, beside the port.
         env: variables of its environment, beside those of this process.
         code: what runs it, in Python.
+        afresh: whether it must start from nothing.
     """
-    with _started(code, ["serve", *map(str, arguments), "--port", "0"], env) as process:
+    with _started(code, ["serve", *map(str, arguments), "--port", "0"], env or {}, afresh) as process:
         try:
             assert process.stdout is not None
             assert process.stderr is not None
@@ -102,12 +105,12 @@ def command(*arguments: str | Path, env: Mapping[str, str] | None = None, code: 
             process.kill()
 
 
-def _started(code: str, arguments: list[str], env: Mapping[str, str] | None) -> "subprocess.Popen[str]":
-    """Start Python; as a process that is forked, unless it must find its environment when it starts."""
-    if env is None and not THOROUGH:
-        return cast("subprocess.Popen[str]", Forked(code, arguments))
+def _started(code: str, arguments: list[str], env: Mapping[str, str], afresh: bool) -> "subprocess.Popen[str]":
+    """Start Python; as a process that is forked, unless it must start from nothing, or find a variable when it does."""
+    if not (afresh or THOROUGH or any(name.startswith("PYTHON") for name in env)):
+        return cast("subprocess.Popen[str]", Forked(code, arguments, env))
     line, pipe = [sys.executable, "-u", "-c", code, *arguments], subprocess.PIPE
-    return subprocess.Popen(line, text=True, env={**os.environ, **(env or {})}, stdout=pipe, stderr=pipe)
+    return subprocess.Popen(line, text=True, env={**os.environ, **env}, stdout=pipe, stderr=pipe)
 
 
 def ended(*arguments: str | Path, code: str = MAIN) -> tuple[int, str]:

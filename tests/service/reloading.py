@@ -44,10 +44,10 @@ class Served:
 
 
 @contextmanager
-def served(*arguments: str | Path, code: str = MAIN) -> Iterator[Served]:
-    """Run `textcls serve`; where reading a file must come to its end sooner, `arguments` say so."""
+def served(*arguments: str | Path, code: str = MAIN, afresh: bool = False) -> Iterator[Served]:
+    """As `command`; where reading a file must come to its end sooner, `arguments` say so."""
     bound = () if "--load-seconds" in arguments else ("--load-seconds", str(PATIENCE))
-    running = command(*arguments, *bound, env={"TEXTCLS_ADMIN_KEY": ADMIN}, code=code)
+    running = command(*arguments, *bound, env={"TEXTCLS_ADMIN_KEY": ADMIN}, code=code, afresh=afresh)
     with running as (process, url), clients_of(url) as client:
         yield Served(process, client)
 

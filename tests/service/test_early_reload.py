@@ -46,7 +46,7 @@ def early(name, *given, **more):
 builtins.__import__ = early
 {MAIN}
 """
-    with served(model, code=code) as running:
+    with served(model, code=code, afresh=True) as running:
         until(lambda: running.numbers()["textcls_generation"] == 2)
 
 
