@@ -47,7 +47,8 @@ def back_through_head(
             _back_through_head_of_text(grad_BC[b], weights, gradient, pooled_BX[b], grad_pooled_BX[b])
         return
     np.dot(grad_BC, weights.head_CX, grad_pooled_BX)
-    grad_head_CX = np.dot(grad_BC.T, pooled_BX)
+    grad_head_CX = np.empty((labels, pooled_BX.shape[1]), np.float32)
+    np.dot(grad_BC.T, pooled_BX, grad_head_CX)
     for c in range(labels):
         for b in range(texts):
             gradient.bias_C[c] += grad_BC[b, c]
@@ -90,7 +91,9 @@ def loss_of(targets: Targets, i: int, logits_C: Float32, target_C: Float32) -> f
 
 @compiled_inner
 def _softmax_loss(targets: Targets, logits_C: Float32, target_C: Float32) -> float:
-    highest = logits_C.max()
+    highest = logits_C[0]  # `max` of an array takes a second to compile.
+    for c in range(len(logits_C)):
+        highest = max(highest, logits_C[c])
     loss = 0.0
     mass = np.float32(0)
     for c in range(len(logits_C)):

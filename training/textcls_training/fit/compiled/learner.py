@@ -19,7 +19,7 @@ from textcls_training.data.earlier_counts import EarlierCounts
 from textcls_training.data.feature_space import FeatureSpace, rows_in
 from textcls_training.data.vector_space import VectorSpace
 from textcls_training.fit.compiled.arrays import Dense, Losses, Rates, Scratch, Table, Targets, Texts
-from textcls_training.fit.compiled.step import fold_queries, predict_texts, train_batches
+from textcls_training.fit.compiled.step import predict_texts, train_batches, write_queries
 from textcls_training.models.constants import VECTOR_LENGTH
 from textcls_training.models.ensemble import HashedView, VectorView, View
 from textcls_training.models.linear_classifier import LinearClassifier
@@ -54,6 +54,7 @@ class Learner:
     ) -> None:
         self.space, self.config, self.table, self.weights, self.rates = space, config, table, weights, rates
         self._moments = weights.zeros_like(), weights.zeros_like()
+        self._gradient = weights.zeros_like()
         self.steps = 0
 
     @classmethod
@@ -118,7 +119,17 @@ class Learner:
         steps = self.steps, factor_K
         self.steps += len(factor_K)
         return train_batches(
-            encoded.texts, self.table, self.weights, moments, targets, self.rates, norm, scratch, batches, steps
+            encoded.texts,
+            self.table,
+            self.weights,
+            moments,
+            self._gradient,
+            targets,
+            self.rates,
+            norm,
+            scratch,
+            batches,
+            steps,
         )
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -173,9 +184,9 @@ class Learner:
         """Return what has been learned."""
         weights = self.weights
         numbers = len(weights.flat)
-        classifier = LinearClassifier(
-            self.config, fold_queries(weights), weights.head_CX.copy(), weights.bias_C.copy(), numbers
-        )
+        query_SD, *factors = (np.empty_like(weights.seed_SD) for _ in range(3))
+        write_queries(weights, query_SD, *factors)
+        classifier = LinearClassifier(self.config, query_SD, weights.head_CX.copy(), weights.bias_C.copy(), numbers)
         if isinstance(self.space, VectorSpace):
             return VectorView(self.space, VECTOR_LENGTH, classifier)
         return HashedView(self.space, self.table.row_VD, classifier)

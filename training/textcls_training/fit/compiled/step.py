@@ -39,6 +39,7 @@ def train_batches(
     table: Table,
     weights: Dense,
     moments: tuple[Dense, Dense],
+    gradient: Dense,
     targets: Targets,
     rates: Rates,
     norm: bool,
@@ -53,6 +54,7 @@ def train_batches(
         table: rows, which learn unless they have no accumulators.
         weights: attention and head, which learn.
         moments: AdamW's running means of their gradients, and of the squares.
+        gradient: room for these gradients.
         targets: what the texts are to be answered.
         rates: learning rates at their highest.
         norm: whether attention is `norm`, or else softmax.
@@ -63,7 +65,6 @@ def train_batches(
     text_N, start_K = batches
     taken, factor_K = steps
     loss_K = np.zeros(len(start_K) - 1)
-    gradient = _like(weights)
     for k in range(len(loss_K)):
         text_B = text_N[start_K[k] : start_K[k + 1]]
         loss_K[k], distinct = gradient_of(texts, text_B, table, weights, targets, norm, scratch, gradient)
@@ -81,7 +82,7 @@ def gradient_of(
     norm: bool,
     scratch: Scratch,
     gradient: Dense,
-) -> tuple[float, int]:
+) -> tuple[float, np.int64]:
     """Write the gradients of dense weights into `gradient`, those of rows into `scratch`.
 
     Arguments are as of `train_batches`. Return the loss, summed over the texts, and how many distinct rows they have;
@@ -96,9 +97,10 @@ def gradient_of(
     grad_BSD = np.empty_like(pooled_BSD)
     divisor_S, target_C = np.empty(seeds, np.float32), np.zeros(labels, np.float32)
     logits_BC = np.empty((together, labels), np.float32)
-    _queries(weights, query_SD, forget_SD, candidate_SD)
+    write_queries(weights, query_SD, forget_SD, candidate_SD)
     gradient.flat[:] = 0
-    loss, distinct, length = 0.0, 0, 0
+    # A constant would be a type of its own, for which what follows is compiled once more.
+    loss, distinct, length = 0.0, np.int64(0), 0
     for at in range(0, len(text_B), together):
         block = text_B[at : at + together]
         size = len(block)
@@ -131,7 +133,7 @@ def update(
     rates: Rates,
     scratch: Scratch,
     gradient: Dense,
-    distinct: int,
+    distinct: np.int64,
     factor: np.float32,
     step: int,
 ) -> None:
@@ -150,20 +152,12 @@ def predict_texts(texts: Texts, table: Table, weights: Dense, norm: bool, scratc
     """Write the logits of all texts into `logits_NC`; arguments as of `train_batches`."""
     seeds, width = weights.seed_SD.shape
     query_SD, pooled_SD = np.empty((seeds, width), np.float32), np.empty((seeds, width), np.float32)
-    _queries(weights, query_SD, np.empty((seeds, width), np.float32), np.empty((seeds, width), np.float32))
+    write_queries(weights, query_SD, np.empty((seeds, width), np.float32), np.empty((seeds, width), np.float32))
     divisor_S = np.empty(seeds, np.float32)
     for i in range(len(logits_NC)):
         length = _read(texts, i, table, scratch)
         _attend(length, query_SD, norm, scratch, pooled_SD, divisor_S)
         read_out(weights, pooled_SD.reshape(1, -1), logits_NC[i : i + 1])
-
-
-@compiled
-def fold_queries(weights: Dense) -> Float32:
-    """Return the queries [S, D]: what seeds come to."""
-    query_SD = np.empty(weights.seed_SD.shape, np.float32)
-    _queries(weights, query_SD, np.empty_like(query_SD), np.empty_like(query_SD))
-    return query_SD
 
 
 # Forward
@@ -177,9 +171,12 @@ def _copy(from_SD: Float32, to_SD: Float32) -> None:
             to_SD[s, d] = from_SD[s, d]
 
 
-@compiled_inner
-def _queries(weights: Dense, query_SD: Float32, forget_SD: Float32, candidate_SD: Float32) -> None:
-    """Write the queries, sigmoid(W_f s) * tanh(W_c s), and the two factors; plain seeds are queries as they are."""
+@compiled
+def write_queries(weights: Dense, query_SD: Float32, forget_SD: Float32, candidate_SD: Float32) -> None:
+    """Write the queries, which is what seeds come to: sigmoid(W_f s) * tanh(W_c s); and these two factors.
+
+    Plain seeds are queries as they are.
+    """
     seeds, width = query_SD.shape
     if not len(weights.forget_DD):
         _copy(weights.seed_SD, query_SD)
@@ -338,7 +335,7 @@ def _back_through_queries(
 
 
 @compiled_inner
-def _collect(length: int, table: Table, scratch: Scratch, distinct: int) -> int:
+def _collect(length: int, table: Table, scratch: Scratch, distinct: np.int64) -> np.int64:
     """Add the gradients of a text's tokens to those of their rows; return how many distinct rows the batch has now.
 
     Gradients of distinct rows stand close together.
@@ -363,7 +360,7 @@ def _collect(length: int, table: Table, scratch: Scratch, distinct: int) -> int:
 
 
 @compiled_inner
-def _adagrad(table: Table, scratch: Scratch, distinct: int, rate: np.float32) -> None:
+def _adagrad(table: Table, scratch: Scratch, distinct: np.int64, rate: np.float32) -> None:
     """Move the distinct rows of a batch by row-wise Adagrad, and forget their numbers."""
     row_VD, sum_V, number_V = table.row_VD, table.sum_V, table.number_V
     row_P, grad_PD = scratch.row_P, scratch.grad_PD
@@ -397,21 +394,3 @@ def _adamw(
         mean[j] += (_ONE - _BETA1) * (g - mean[j])
         square[j] = _BETA2 * square[j] + (_ONE - _BETA2) * g * g
         weights.flat[j] -= first * mean[j] / (np.sqrt(square[j]) / second + _EPSILON)
-
-
-@compiled_inner
-def _like(weights: Dense) -> Dense:
-    """Return room for numbers of the same shapes."""
-    flat = np.empty(len(weights.flat), np.float32)
-    a = weights.seed_SD.size
-    b = a + weights.forget_DD.size
-    c = b + weights.candidate_DD.size
-    d = c + weights.bias_C.size
-    return Dense(
-        flat,
-        flat[:a].reshape(weights.seed_SD.shape),
-        flat[a:b].reshape(weights.forget_DD.shape),
-        flat[b:c].reshape(weights.candidate_DD.shape),
-        flat[c:d],
-        flat[d:].reshape(weights.head_CX.shape),
-    )
