@@ -16,6 +16,7 @@ from textcls_training.data.compiling import compiling_told
 from textcls_training.data.dataset import Dataset, Split
 from textcls_training.fit.any_trainer import AnyTrainer
 from textcls_training.fit.callbacks import NOBODY, Callback
+from textcls_training.fit.compiled.ahead import compiling_ahead
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.selection import SelectionResult, better, end_to_end, select
 from textcls_training.fit.split_parts import SplitParts
@@ -281,7 +282,12 @@ def cross_fit(
         ConfigError: training diverged.
         KeyboardInterrupt: a stop was requested before it was possible.
     """
-    with compiling_told(partial(callback.note, COMPILING)):
+
+    def compiling() -> None:
+        callback.note(COMPILING)
+        compile_ahead()
+
+    with compiling_ahead() as compile_ahead, compiling_told(compiling):
         selected, trainer = CrossFit(dataset, splits, classes, config, stop or Stop(), checkpoints).run(callback)
     return selected, trainer.trained_model(selected.calibration.ensemble_weights)
 

@@ -116,12 +116,12 @@ def gradient_of(
             if size > 1:  # The text is not the last one that was read.
                 length = _read(texts, block[b], table, scratch)
                 _attend(length, query_SD, norm, scratch, pooled_BSD[b], divisor_S)
-            _back_through_attention(
+            back_through_attention(
                 length, query_SD, norm, scratch, pooled_BSD[b], grad_BSD[b], divisor_S, grad_query_SD
             )
             if len(table.sum_V):
-                distinct = _collect(length, table, scratch, distinct)
-    _back_through_queries(weights, gradient, grad_query_SD, forget_SD, candidate_SD)
+                distinct = collect(length, table, scratch, distinct)
+    back_through_queries(weights, gradient, grad_query_SD, forget_SD, candidate_SD)
     return loss, distinct
 
 
@@ -143,8 +143,8 @@ def update(
     number of this step, from 1.
     """
     if len(table.sum_V):
-        _adagrad(table, scratch, distinct, np.float32(rates.table) * factor)
-    _adamw(weights, gradient, moments, rates, factor, step)
+        adagrad(table, scratch, distinct, np.float32(rates.table) * factor)
+    adamw(weights, gradient, moments, rates, factor, step)
 
 
 @compiled
@@ -276,7 +276,7 @@ def _scores(length: int, x_TD: Float32, query_D: Float32, score_T: Float32) -> n
 
 
 @compiled_inner
-def _back_through_attention(
+def back_through_attention(
     length: int,
     query_SD: Float32,
     norm: bool,
@@ -313,9 +313,10 @@ def _back_through_attention(
 
 
 @compiled_inner
-def _back_through_queries(
+def back_through_queries(
     weights: Dense, gradient: Dense, grad_query_SD: Float32, forget_SD: Float32, candidate_SD: Float32
 ) -> None:
+    """Write the gradients of seeds, and of what they go through."""
     seeds, width = grad_query_SD.shape
     if not len(weights.forget_DD):
         _copy(grad_query_SD, gradient.seed_SD)
@@ -335,7 +336,7 @@ def _back_through_queries(
 
 
 @compiled_inner
-def _collect(length: int, table: Table, scratch: Scratch, distinct: np.int64) -> np.int64:
+def collect(length: int, table: Table, scratch: Scratch, distinct: np.int64) -> np.int64:
     """Add the gradients of a text's tokens to those of their rows; return how many distinct rows the batch has now.
 
     Gradients of distinct rows stand close together.
@@ -360,7 +361,7 @@ def _collect(length: int, table: Table, scratch: Scratch, distinct: np.int64) ->
 
 
 @compiled_inner
-def _adagrad(table: Table, scratch: Scratch, distinct: np.int64, rate: np.float32) -> None:
+def adagrad(table: Table, scratch: Scratch, distinct: np.int64, rate: np.float32) -> None:
     """Move the distinct rows of a batch by row-wise Adagrad, and forget their numbers."""
     row_VD, sum_V, number_V = table.row_VD, table.sum_V, table.number_V
     row_P, grad_PD = scratch.row_P, scratch.grad_PD
@@ -377,7 +378,7 @@ def _adagrad(table: Table, scratch: Scratch, distinct: np.int64, rate: np.float3
 
 
 @compiled_inner
-def _adamw(
+def adamw(
     weights: Dense, gradient: Dense, moments: tuple[Dense, Dense], rates: Rates, factor: np.float32, step: int
 ) -> None:
     """Move attention and head by AdamW; of the weights the head alone decays."""
