@@ -31,8 +31,10 @@ def test_of_each_label_the_surest_stay_and_at_least_one() -> None:
     assert surest(cosine, 1.0).tolist() == [0, 1, 2, 3, 4]
 
 
-def test_names_are_lines_or_json_with_words(tmp_path: Path) -> None:
-    lines, told = tmp_path / "names.txt", tmp_path / "names.json"
+def test_names_are_lines_or_json_with_words_or_a_table_of_texts(tmp_path: Path) -> None:
+    lines, told, table = tmp_path / "names.txt", tmp_path / "names.json", tmp_path / "names.csv"
+    table.write_text("label,text\nrefunds,money\ncards,card\nrefunds,back\n", "utf-8")
+    assert read_descriptions(table) == {"refunds": "money back", "cards": "card"}
     lines.write_text("card_arrival\n\n Sci/Tech \n", "utf-8")
     told.write_text('{"refunds": "money back", "cards": "card"}', "utf-8")
     assert read_descriptions(lines) == {"card_arrival": "card arrival", "Sci/Tech": "Sci Tech"}

@@ -82,7 +82,7 @@ _GROUPS: Final = (
     Group(
         "Few labels",
         ("unlabelled", "teacher", "vectors"),
-        ("tune-teacher", "probabilities", "unlabelled-rows", "unlabelled-weight"),
+        ("label-names", "tune-teacher", "probabilities", "unlabelled-rows", "unlabelled-weight"),
     ),
     Group("Quality and time", ("epochs", "seed"), ("table-rate", "head-rate", "batch-size", "device", "impl")),
     Group(

@@ -139,6 +139,12 @@ class TrainConfig:
         "Word vectors: a file made by textcls vectors, or english, which comes with the package.",
         unset="english for English that is not too much, if validation rows gain",
     )
+    label_names: Path | Literal["none"] | None = option(
+        FileName(("auto", "none")),
+        None,
+        "What labels mean teaches as well: a table of texts about them, with the columns text and label.",
+        unset="their own words, where rows are few",
+    )
     head: Head = option(
         Choice(get_args(Head)),
         "linear",

@@ -67,6 +67,18 @@ class LabelledTexts:
             rationales=None if self.rationales is None else [self.rationales[i] for i in numbers],
         )
 
+    def followed_by(self, rows: Sequence[tuple[str, str]]) -> "LabelledTexts":
+        """Return these rows, and behind them some more of a label and a text each; of columns these have none."""
+        sets, texts, labels = self.label_sets, [text for _, text in rows], [label for label, _ in rows]
+        return replace(
+            self,
+            texts=[*self.texts, *texts],
+            labels=[*self.labels, *labels] if sets is None else (),
+            label_sets=None if sets is None else [*sets, *({label: 1.0} for label in labels)],
+            weights=None if self.weights is None else [*self.weights, *(1.0 for _ in texts)],
+            rationales=None if self.rationales is None else [*self.rationales, *(() for _ in texts)],
+        )
+
     def label_names(self) -> list[str]:
         """Return the distinct labels, sorted.
 

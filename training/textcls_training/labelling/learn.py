@@ -14,12 +14,12 @@ from textcls.model.classifier import Classifier
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.english import english_if_known
+from textcls_training.data.label_names import words_of
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit.label_set_calibration import assigned_by_others
 from textcls_training.fit.validation import LabelSetValidation
 from textcls_training.models.calibration import LabelSetCalibration
 from textcls_training.pipeline import training as pipeline
-from textcls_training.pretraining.label_names.descriptions import words_of
 from textcls_training.pretraining.label_names.nearest import similarities
 from textcls_training.pretraining.mean_vectors import mean_vectors
 

@@ -20,13 +20,13 @@ from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.validation import LabelSetValidation
 from textcls_training.models.calibration import AnyCalibration, LabelSetCalibration, PrototypeCalibration
 from textcls_training.models.vectors_report import VectorsReport
-from textcls_training.pipeline.preparing import Task
+from textcls_training.pipeline.preparing import Prepared, Task
 from textcls_training.pipeline.training_report import HeldOut
 
 
 def model_info(
     task: Task,
-    names: Sequence[str],
+    prepared: Prepared,
     outcome: DistillationOutcome,
     held_out: HeldOut,
     rows: int,
@@ -36,6 +36,7 @@ def model_info(
     """Return what the file says of itself. The names of its keys stay from version to version."""
     selected, model, config = outcome.fitted.selected, outcome.fitted.model, outcome.fitted.config
     given, linear, learned, terms = task.given, task.config.head == "linear", task.learned, columns.terms
+    names = prepared.names
     bias = empty_text_logits(model) if linear else (0.0,) * len(names)
     if terms is not None:
         bias = tuple(float(np.float32(one) + more) for one, more in zip(bias, terms.bias_C, strict=True))
@@ -56,6 +57,7 @@ def model_info(
         label_column=given.label_column,
         training={
             "rows": rows,
+            **({"texts_about_labels": prepared.about_labels} if prepared.about_labels else {}),
             "data_sha256": given.sha256(),
             "seed": config.seed,
             "epochs": selected.epochs,

@@ -11,6 +11,7 @@ from textcls._util.spill import Spill
 from textcls.display.text import plural
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation import metrics
+from textcls.model.labels import label_problem
 from textcls_training.config.memory import spill_of
 from textcls_training.config.resolve import (
     MOST_MACHINE_TOKENS,
@@ -26,6 +27,7 @@ from textcls_training.data.arrays import Int64
 from textcls_training.data.corpus import MOST_TYPES, Corpus
 from textcls_training.data.dataset import Dataset, Split
 from textcls_training.data.english import english, english_unasked
+from textcls_training.data.label_names import FEW_ROWS_A_LABEL, read_about_labels, texts_of_names
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.split import masks_of
 from textcls_training.data.unlabelled import UnlabelledTexts
@@ -50,6 +52,7 @@ BALANCED: Final = (
     "Balanced weights rank rare labels worse where a text may have several: leave class_weight out, unless held-out "
     "rows say otherwise."
 )
+NAMES_TEACH: Final = "Rows are few, so the names of the labels teach as well; to train without: --label-names none."
 CUT: Final = "Of {}, {:,} tokens are read and no more: split them, or raise max_tokens."
 PAIRS_ALONE: Final = (
     "This state does not hold all rows, and counts letters and pairs only: the model does without the triples of "
@@ -96,6 +99,7 @@ class Prepared(NamedTuple):
     Attributes:
         names: the labels, in the order of their numbers.
         dataset: all rows.
+        taught: what is learned: all rows, and texts about labels, which no split holds out.
         splits: the train-valid splits.
         part: which of these holds out each row.
         resolved: how it is trained.
@@ -104,10 +108,16 @@ class Prepared(NamedTuple):
 
     names: Sequence[str]
     dataset: Dataset
+    taught: Dataset
     splits: Sequence[Split]
     part: Int64
     resolved: ResolvedConfig
     machines: ResolvedConfig | None = None
+
+    @property
+    def about_labels(self) -> int:
+        """How many texts about labels there are."""
+        return len(self.taught.labels) - len(self.dataset.labels)
 
 
 def prepare(task: Task, *, keeps_fits: bool = False) -> Prepared:
@@ -121,6 +131,8 @@ def prepare(task: Task, *, keeps_fits: bool = False) -> Prepared:
         raise ConfigError("Prototypes need one label per text, and these rows have several; train with a linear head.")
     _check_columns(task)
     names = given.label_names() if learned is None else learned.names
+    about = _about_labels(task, names)
+    names = sorted({*names, *(label for label, _ in about)}) if about else names
     if config.head == "prototypes":
         check_support_rows(given.labels)
     spill = spill_of(config.max_memory, task.output)
@@ -128,12 +140,13 @@ def prepare(task: Task, *, keeps_fits: bool = False) -> Prepared:
         dataset = Dataset.of(given, names, config.max_tokens, spill)
         if not len(dataset.corpus.token):
             raise InputError("No training text contains a word or symbol; is this the right text column?")
+        taught = Dataset.of(given.followed_by(about), names, config.max_tokens, spill) if about else dataset
         machines = not keeps_fits and _machines_suit(task, dataset, names)
         every = machines or _every_part(task, dataset, names)
-        splits, part = _splits(dataset, task.valid, names, config.max_tokens, spill, every=every)
+        splits, part = _splits(dataset, taught, task.valid, names, config.max_tokens, spill, every=every)
     else:
         dataset, splits, part = learned.datasets(task.valid, spill)
-        machines = False
+        taught, machines = dataset, False
     if config.impl == "one-vs-rest" and not machines:
         raise ConfigError(
             "impl one-vs-rest needs a state that holds all rows; raise rehearsal_rows, or leave impl out."
@@ -146,7 +159,7 @@ def prepare(task: Task, *, keeps_fits: bool = False) -> Prepared:
     if learned is not None:
         resolved = learned.resolved(resolved, dataset)
     of_machines = one_vs_rest(resolved, config, len(names)) if machines else None
-    return Prepared(names, dataset, splits, part, resolved, of_machines)
+    return Prepared(names, dataset, taught, splits, part, resolved, of_machines)
 
 
 def _check_columns(task: Task) -> None:
@@ -199,19 +212,51 @@ def _machines_suit(task: Task, dataset: Dataset, names: Sequence[str]) -> bool:
     return why is None
 
 
+def _about_labels(task: Task, names: Sequence[str]) -> list[tuple[str, str]]:
+    """Return texts about labels that are to teach, each behind its label."""
+    config, rows = task.config, len(task.given.texts)
+    if isinstance(config.label_names, Path):
+        if task.learned is not None or config.head == "prototypes":
+            raise ConfigError(
+                "label_names cannot be combined with prototypes, nor with a state that does not hold all rows; leave "
+                "one of the two out, or add the texts to the rows."
+            )
+        found = read_about_labels(config.label_names)
+        for label, _ in found:
+            if why := label_problem(label):
+                raise InputError(f"{config.label_names}: the label {label[:20]!r} {why}.")
+        if alone := sorted({label for label, _ in found} - {*names}):
+            more = f" and {len(alone) - 1:,} more labels have" if len(alone) > 1 else " has"
+            task.callback.note(f"{alone[0]!r}{more} no row: only texts of label_names teach them.")
+        return found
+    if config.label_names == "none" or config.head == "prototypes" or rows > FEW_ROWS_A_LABEL * len(names):
+        return []
+    if found := texts_of_names(names):
+        task.callback.note(NAMES_TEACH)
+    return found
+
+
 def _splits(
-    dataset: Dataset, valid: LabelledTexts | None, names: Sequence[str], max_tokens: int, spill: Spill, *, every: bool
+    dataset: Dataset,
+    taught: Dataset,
+    valid: LabelledTexts | None,
+    names: Sequence[str],
+    max_tokens: int,
+    spill: Spill,
+    *,
+    every: bool,
 ) -> tuple[list[Split], Int64]:
     """Return the train-valid splits, and which of them holds out each row: one with `valid`, or else parts of the
     training rows, `every` one of them in turn or as their number says.
     """
     part = np.full(len(dataset.labels), NO_PART)
     if valid is not None:
-        return [Split(dataset, Dataset.of(valid, names, max_tokens, spill))], part
+        return [Split(taught, Dataset.of(valid, names, max_tokens, spill))], part
     masks = list(masks_of(dataset.corpus.hash, dataset.labels, few=every or None, sets=dataset.sets))
     for i, mask in enumerate(masks):
         part[mask] = i
-    return [dataset.split(mask) for mask in masks], part
+    more = np.zeros(len(taught.labels) - len(dataset.labels), np.bool_)
+    return [taught.split(np.concatenate([mask, more])) for mask in masks], part
 
 
 def _tell_of_tokens(corpus: Corpus, max_tokens: int, callback: Callback) -> None:

@@ -1,6 +1,5 @@
 """A whole training run: labelled texts in, a saved model and a report of it out."""
 
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -180,7 +179,7 @@ def _run(task: Task, state: Path | None, opened_files: ExitStack) -> TrainingRun
         clock.lap("distilling")
     outcome = _with_head(outcome, task.config, len(prepared.names))
     outcome, columns = _with_columns(outcome, task, prepared)
-    report, tables = _saved(task, prepared.names, outcome, columns, len(fitted.learned.labels))
+    report, tables = _saved(task, prepared, outcome, columns, len(fitted.learned.labels) - prepared.about_labels)
     clock.lap("saving")
     if folder is not None and not outcome.fitted.selected.interrupted:
         report = replace(report, cannot_go_on=_keep(folder, task, prepared, fitted))
@@ -191,7 +190,7 @@ def _run(task: Task, state: Path | None, opened_files: ExitStack) -> TrainingRun
 
 def _fitted(task: Task, prepared: Prepared, checkpoints: Checkpoints) -> Fitted:
     """Cross-fit the model of the labelled rows."""
-    names, dataset, splits, _, resolved, machines = prepared
+    names, _, dataset, splits, _, resolved, machines = prepared
     with reproducible(resolved.seed, resolved.impl, len(names)):
         if machines is not None:
             gradient = None if task.config.impl == "one-vs-rest" else resolved
@@ -251,14 +250,14 @@ def _distillation(config: TrainConfig, unlabelled: UnlabelledTexts | None, given
 
 
 def _saved(
-    task: Task, names: Sequence[str], outcome: DistillationOutcome, columns: FittedColumns, rows: int
+    task: Task, prepared: Prepared, outcome: DistillationOutcome, columns: FittedColumns, rows: int
 ) -> tuple[TrainReport, Tables]:
     """Write the model file, which has learned from so many labelled rows; return the report, and the tables in it."""
     fitted, config = outcome.fitted, outcome.fitted.config
-    held_out = HeldOut.of(fitted.selected, names)
+    held_out = HeldOut.of(fitted.selected, prepared.names)
     with reproducible(config.seed, config.impl), threadpool_limits(1):
         vectors = VectorsReport.of(fitted.model, fitted.learned.corpus)
-        info = model_info(task, names, outcome, held_out, rows, vectors, columns)
+        info = model_info(task, prepared, outcome, held_out, rows, vectors, columns)
         info = replace(info, example=task.config.example)
         tables = _save(fitted, task, info, columns.terms, held_out.decisions)
     report = TrainReport.of(

@@ -49,8 +49,16 @@ def identity(
         "rates": None if config.optim is None else asdict(config.optim),
         "the hash of the vectors": None if resolved.vectors is None else resolved.vectors.sha256,
         "the hash of the teacher": teacher,
+        **_about_labels(config.label_names),
         "versions": dict(versions),
     }
+
+
+def _about_labels(given: Path | str | None) -> dict[str, str]:
+    """Return the hash of the texts about labels, where there is a file of them."""
+    return (
+        {"the hash of label_names": hashlib.sha256(given.read_bytes()).hexdigest()} if isinstance(given, Path) else {}
+    )
 
 
 def _hash_of(rows: LabelledTexts) -> str:

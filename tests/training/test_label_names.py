@@ -1,0 +1,110 @@
+"""What labels are called, and texts about them, teach where rows are few; none of it is held out."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.training.helpers import Recorder
+from textcls import Classifier, ConfigError, InputError
+from textcls_training.config.settings import TrainConfig
+from textcls_training.data.label_names import FEW_ROWS_A_LABEL, texts_of_names
+from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.pipeline.preparing import NAMES_TEACH
+from textcls_training.pipeline.training import train
+from textcls_training.pipeline.training_report import TrainReport
+
+ROWS = {
+    "late_delivery": ("where is my parcel", "still nothing in the post", "the van never came"),
+    "refund_request": ("i want my money back", "please pay me back", "return the charge to my card"),
+    "cancel_account": ("close everything i have", "i leave you for good", "delete me from your list"),
+}
+GIVEN = LabelledTexts(
+    texts=[text for texts in ROWS.values() for text in texts],
+    labels=[label for label, texts in ROWS.items() for _ in texts],
+)
+
+
+def trained(path: Path, given: LabelledTexts = GIVEN, **options: Any) -> tuple[Classifier, TrainReport, Sequence[str]]:
+    callback = Recorder()
+    config = TrainConfig(**{"vectors": "none", "epochs": 20, **options})
+    report = train(given, path, config, callback=callback)
+    return Classifier.load(path), report, callback.notes
+
+
+def test_names_are_read_word_by_word_and_those_that_say_nothing_are_left_out() -> None:
+    names = ["card_arrival", "RefundRequest", "comp.sys.mac", "Production > Shoe Machines", "体育", "0", "B2", "a-1"]
+    assert dict(texts_of_names([*names, "label_1", "LABEL_2"])) == {
+        "card_arrival": "card arrival",
+        "RefundRequest": "Refund Request",
+        "comp.sys.mac": "comp sys mac",
+        "Production > Shoe Machines": "Production Shoe Machines",
+        "体育": "体育",
+    }
+
+
+def test_where_rows_are_few_the_words_of_a_label_answer_it_though_no_row_has_them(tmp_path: Path) -> None:
+    classifier, report, notes = trained(tmp_path / "tickets.onnx")
+    assert NAMES_TEACH in notes
+    assert [classifier.predict(text).label for text in ("delivery", "refund", "cancel account")] == [*ROWS]
+    assert report.rows == report.held_out_rows == len(GIVEN.texts)
+    assert classifier.info.training["texts_about_labels"] == len(ROWS)
+    apart, _, notes = trained(tmp_path / "apart.onnx", label_names="none")
+    assert NAMES_TEACH not in notes
+    assert "texts_about_labels" not in apart.info.training
+    assert apart.predict("refund").explanation is None
+
+
+def test_many_rows_are_taught_by_themselves_alone(tmp_path: Path) -> None:
+    given = GIVEN.only([i % len(GIVEN.texts) for i in range(FEW_ROWS_A_LABEL * len(ROWS) + 1)])
+    *_, notes = trained(tmp_path / "tickets.onnx", given)
+    assert NAMES_TEACH not in notes
+    trained(tmp_path / "without.onnx", given, label_names="none")
+    assert (tmp_path / "tickets.onnx").read_bytes() == (tmp_path / "without.onnx").read_bytes()
+
+
+def test_rows_with_weights_validation_rows_and_several_labels_are_followed_by_names_too(tmp_path: Path) -> None:
+    weighed = LabelledTexts(texts=GIVEN.texts, labels=GIVEN.labels, weights=[2.0] * len(GIVEN.texts))
+    several = LabelledTexts(texts=GIVEN.texts, label_sets=[{label: 1.0} for label in GIVEN.labels])
+    for given in (weighed, several):
+        classifier, report, notes = trained(tmp_path / "tickets.onnx", given)
+        assert NAMES_TEACH in notes
+        assert report.rows == len(GIVEN.texts)
+        assert classifier.info.training["texts_about_labels"] == len(ROWS)
+    report = train(GIVEN, tmp_path / "tickets.onnx", TrainConfig(vectors="none"), valid=GIVEN)
+    assert (report.rows, report.held_out_rows) == (len(GIVEN.texts), len(GIVEN.texts))
+
+
+def test_texts_about_labels_teach_however_many_rows_there_are_and_labels_without_one(tmp_path: Path) -> None:
+    about = tmp_path / "about.csv"
+    about.write_text("label,text\npraise,thank you this is wonderful\npraise,great work\nlate_delivery,courier\n")
+    given = GIVEN.only([i % len(GIVEN.texts) for i in range(FEW_ROWS_A_LABEL * len(ROWS) + 1)])
+    classifier, report, notes = trained(tmp_path / "tickets.onnx", given, label_names=about)
+    assert "'praise' has no row: only texts of label_names teach them." in notes
+    assert classifier.labels == ("cancel_account", "late_delivery", "praise", "refund_request")
+    assert [classifier.predict(text).label for text in ("wonderful", "courier")] == ["praise", "late_delivery"]
+    assert report.rows == len(given.texts)
+    assert classifier.info.training["texts_about_labels"] == 3
+
+
+def test_files_about_labels_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no file .*about\.csv"):
+        trained(tmp_path / "tickets.onnx", label_names=tmp_path / "about.csv")
+    (tmp_path / "about.json").write_text(json.dumps({"x" * 1001: "money"}))
+    with pytest.raises(InputError, match=r"about\.json: the label 'xxxxxxxxxxxxxxxxxxxx' has 1,001 characters"):
+        trained(tmp_path / "tickets.onnx", label_names=tmp_path / "about.json")
+    (tmp_path / "about.csv").write_text("label,text\nrefund_request,money\n")
+    with pytest.raises(ConfigError, match="label_names cannot be combined with prototypes"):
+        trained(tmp_path / "tickets.onnx", label_names=tmp_path / "about.csv", head="prototypes")
+
+
+def test_a_state_belongs_to_the_texts_about_labels(tmp_path: Path) -> None:
+    about, state = tmp_path / "about.csv", tmp_path / "state"
+    about.write_text("label,text\nrefund_request,money\n")
+    config = TrainConfig(vectors="none", epochs=2, label_names=about)
+    train(GIVEN, tmp_path / "tickets.onnx", config, state=state)
+    about.write_text("label,text\nrefund_request,cash\n")
+    with pytest.raises(ConfigError, match="the hash of label_names was"):
+        train(GIVEN, tmp_path / "tickets.onnx", config, state=state)

@@ -1,0 +1,94 @@
+"""What labels are called, and texts about them: where rows are few, these teach as well."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from textcls.data import read_labelled
+from textcls.errors import InputError, SurroundingsError
+from textcls.model.labels import ALL_CHARACTERS
+
+ADVICE: Final = (
+    "write a table with the columns text and label, a .txt file with a label a line, or a .json file such as "
+    '{"refunds": "money back refund"}'
+)
+# Rows a label, in the mean, up to which names teach. Measured: training/README.md.
+FEW_ROWS_A_LABEL: Final = 10
+
+_BETWEEN_WORDS: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|[\s!-/:-@\[-`{-~]+")
+# What says something by itself: three letters of the Latin alphabet, or one of another.
+_WORD: Final = re.compile(r"[A-Za-z]{3}|[^\W\d_]*[^\x00-\x7f]")
+
+
+def words_of(label: str) -> str:
+    """Return the words of a label's name: "card arrival" of `card_arrival`."""
+    return " ".join(filter(None, _BETWEEN_WORDS.split(label)))
+
+
+def texts_of_names(names: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the words of each label's name as a text behind the label.
+
+    Left out are labels whose name has no words, such as 0 or B2, and those that have the words of another: `label_1`.
+    """
+    texts = {name: words_of(name) for name in names}
+    words = {name: frozenset(filter(_WORD.search, text.lower().split())) for name, text in texts.items()}
+    times = Counter(words.values())
+    return [(name, text) for name, text in texts.items() if words[name] and times[words[name]] == 1]
+
+
+def read_about_labels(path: Path) -> list[tuple[str, str]]:
+    """Return texts about labels, each behind its label: those of a table, of an object of JSON, or, where a file of
+    lines names labels, their words.
+
+    Raises:
+        InputError: there is no such file, or it holds none of these.
+        SurroundingsError: it cannot be read.
+    """
+    match path.suffix.lower():
+        case ".json":
+            return [*_of_json(path).items()]
+        case ".txt" | "":
+            return [(label, words_of(label)) for label in _labels_of_lines(path)]
+    rows = read_labelled(path)
+    return [*zip(rows.labels, rows.texts, strict=True)]
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(ALL_CHARACTERS + 1)
+        if len(data) > ALL_CHARACTERS:
+            raise InputError(f"{path} has more than {ALL_CHARACTERS:,} bytes; {ADVICE}.")
+        return data.decode("utf-8-sig")
+    except OSError as error:
+        raise SurroundingsError(f"{path} cannot be read: {error.strerror}; {ADVICE}.") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 (byte {error.start:,}); {ADVICE}.") from error
+
+
+def _of_json(path: Path) -> dict[str, str]:
+    try:
+        found: Any = json.loads(_text(path), object_pairs_hook=_each_once)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} cannot be read as JSON ({error}); {ADVICE}.") from error
+    if not isinstance(found, Mapping) or not all(isinstance(words, str) for words in found.values()):
+        raise InputError(f"{path} must map labels to their words; {ADVICE}.")
+    return dict(found)
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name appears twice")
+    return found
+
+
+def _labels_of_lines(path: Path) -> list[str]:
+    labels = [line.strip() for line in _text(path).splitlines() if line.strip()]
+    if len(set(labels)) < len(labels):
+        twice = next(label for i, label in enumerate(labels) if label in labels[:i])
+        raise InputError(f"{path}: the label {twice!r} appears twice; remove one.")
+    return labels
