@@ -210,11 +210,13 @@ def test_a_service_that_wants_a_key_says_which_variable_holds_it(classifier: Cla
 
 
 def test_labels_of_rows_that_no_side_knows_are_refused_and_some_are_named(model_path: Path, tmp_path: Path) -> None:
-    upper = write_rows(tmp_path / "upper.csv", [("text", "label"), *((text, label.upper()) for text, label in ROWS)])
-    said = fail(3, "compare", model_path, model_path, upper)
-    assert f"None of the 60 rows has a label that {model_path} knows, but 'BILLING' (did you mean 'billing'?)" in said
+    other = write_rows(tmp_path / "other.csv", [("text", "label"), *((text, f"no {label}") for text, label in ROWS)])
+    said = fail(3, "compare", model_path, model_path, other)
+    assert f"None of the 60 rows has a label that {model_path} knows, but 'no billing', 'no returns'" in said
     table = answers(tmp_path / "answers.csv", LABELS)
-    assert "has a label that" in fail(3, "compare", table, table, upper)
+    assert "has a label that" in fail(3, "compare", table, table, other)
+    upper = write_rows(tmp_path / "upper.csv", [("text", "label"), *((text, label.upper()) for text, label in ROWS)])
+    assert "answers with, but 'BILLING' (did you mean 'billing'?)" in fail(3, "compare", table, table, upper)
     odd = write_rows(tmp_path / "odd.csv", [("text", "label"), *ROWS, ("hello", "gossip")])
     said = succeed("compare", model_path, model_path, odd)
     assert f"{model_path} does not know 'gossip': rows with such labels count as errors." in said

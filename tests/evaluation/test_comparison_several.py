@@ -192,8 +192,11 @@ def test_labels_that_a_side_does_not_know_are_named_and_where_it_knows_none_it_i
     several_labels_path: Path, several_labels: Classifier, rows: Rows, tmp_path: Path
 ) -> None:
     upper = [(text, [label.upper() for label in labels]) for text, labels in rows]
-    with pytest.raises(InputError, match=r"None of the 100 rows has a label that \S+ knows, but .*did you mean 'bil"):
-        textcls.compare(several_labels, several_labels, upper)
+    other = [(text, [f"no {label}" for label in labels]) for text, labels in rows]
+    with pytest.raises(InputError, match=r"None of the 100 rows has a label that \S+ knows, but 'no acc"):
+        textcls.compare(several_labels, several_labels, other)
+    with pytest.warns(UserWarning, match="Labels are read as the model has them: 'SALES' as 'sales'"):
+        assert not textcls.compare(several_labels, several_labels, upper).sides[0].unknown_labels
     table = answers(tmp_path / "upper.csv", [labels for _, labels in upper])
     with pytest.raises(InputError, match=r"None of the 100 rows has a label that \S+upper.csv answers with, but 'acc"):
         textcls.compare(several_labels, table, rows)

@@ -65,7 +65,7 @@ def compare(
     training = infos[0].of_texts_alone if infos else None
     columns = (text_columns, label_column)
     if is_several(sides):
-        with reading.label_sets(data, *columns, targets, training, spelt=False) as sets:
+        with reading.label_sets(data, *columns, targets, training, as_known=False) as sets:
             for row in sets:
                 if whole and not texts:
                     _check_columns(row.row, sides)
@@ -73,14 +73,14 @@ def compare(
                 given.append(row.row.fields if whole else row.text)
                 labels.append(tuple(sorted(present(row.label))))
     else:
-        with reading.labelled_rows(data, *columns, training, spelt=False) as rows:
+        with reading.labelled_rows(data, *columns, training, as_known=False) as rows:
             for one in rows:
                 if whole and not texts:
                     _check_columns(one.row, sides)
                 texts.append(one.text)
                 given.append(one.row.fields if whole else one.text)
                 labels.append(one.label)
-    found = compared(sides, given, texts, labels)
+    found = compared(sides, given, texts, labels, reading.bad)
     reading.say_skipped()
     if as_json:
         click.echo(json_line(found.as_json()))

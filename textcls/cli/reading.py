@@ -25,7 +25,8 @@ from textcls.data import (
     texts_of,
 )
 from textcls.data.known_labels import label_sets_if_known
-from textcls.data.labelled import LabelNames, Usual
+from textcls.data.label_names import LabelNames
+from textcls.data.labelled import Usual
 from textcls.data.memory import Readable
 from textcls.data.tables import Table, TextRow
 from textcls.display.terminal.console import stderr_console
@@ -62,7 +63,7 @@ class Reading:
         training: ModelInfo | None = None,
         *,
         more: Sequence[str] = (),
-        spelt: bool = True,
+        as_known: bool = True,
     ) -> Iterator[Iterator[LabelledRow[str]]]:
         """Open labelled files for their rows.
 
@@ -72,7 +73,7 @@ class Reading:
             label_column: the column of the label; likewise.
             training: the model whose columns are looked for first.
             more: further columns that the files must have.
-            spelt: whether rows may spell labels otherwise than the model.
+            as_known: whether labels are read as the model has them, however rows call them.
 
         Raises:
             InputError: as `open_labelled` says; or, once all is read, there were no rows.
@@ -81,7 +82,7 @@ class Reading:
             paths,
             text_columns,
             label_column,
-            usual=Usual.of(training, spelt=spelt),
+            usual=_usual(training, as_known=as_known),
             more=more,
             options=self.options,
             bad=self.bad,
@@ -119,13 +120,13 @@ class Reading:
         *,
         more: Sequence[str] = (),
         advice: str = _OPTIONS_OF_LABELS,
-        spelt: bool = True,
+        as_known: bool = True,
     ) -> Iterator[Iterator[LabelledRow[LabelSet]]]:
         """Open labelled files whose rows have several labels each, for a model that may give several.
 
         Where nothing is asked for, they are read as those of the training were, if a model is at hand; `more` are
-        further columns that the files must have, `advice` says what to do of rows that have one label, and `spelt`
-        whether rows may spell labels otherwise than the model.
+        further columns that the files must have, `advice` says what to do of rows that have one label, and
+        `as_known` whether labels are read as the model has them, however rows call them.
 
         Raises:
             InputError: as `open_targets` says; or rows have one label each; or, once all is read, there were no rows.
@@ -142,7 +143,7 @@ class Reading:
             text_columns,
             label_column,
             targets=targets,
-            usual=Usual.of(training, spelt=spelt),
+            usual=_usual(training, as_known=as_known),
             usual_targets=written,
             more=more,
             options=self.options,
@@ -220,7 +221,7 @@ class Reading:
                 with self._counted(self._at_least_one(labelled.rows, [path])) as rows_of_one:
                     yield ((row.text, row.label) for row in rows_of_one)
             return
-        names = LabelNames.of_model(training)
+        names = LabelNames.of_models(training)
         with self._texts_of_table(path, text_columns, training) as (table, columns, texts):
             if training.several:
                 how = (training.label_column, written_labels(training), lambda note: self.say([note]))
@@ -265,6 +266,11 @@ class Reading:
 def written_labels(training: ModelInfo) -> TargetOptions:
     """Return how the labels of the training of a model that may give several were written."""
     return TargetOptions.from_json(training.training.get(LABELS_WRITTEN, {}))
+
+
+def _usual(training: ModelInfo | None, *, as_known: bool = True) -> Usual:
+    found = Usual.of(training)
+    return found if as_known else found._replace(names=None)
 
 
 def _label_set(found: LabelledRow[Target], advice: str) -> LabelledRow[LabelSet]:

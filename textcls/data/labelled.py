@@ -1,18 +1,16 @@
 """Texts with their labels: what training, evaluation and the check of data read."""
 
-import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from sys import intern
-from types import MappingProxyType
 from typing import Any, Final, Generic, NamedTuple, Self, TypedDict, TypeVar, Unpack, cast, overload
 
 from textcls.data.columns import ANSWER, ANSWERED_BY, DEFAULT_LABEL_COLUMN, DEFAULT_TEXT_COLUMNS
+from textcls.data.label_names import LabelNames
 from textcls.data.memory import MemoryTable, Readable
 from textcls.data.places import Places
 from textcls.data.rows import Bad, BadRows, ReadOptions, Row, Unreadable
@@ -32,19 +30,18 @@ from textcls.data.targets import (
     one_as_before,
 )
 from textcls.data.text_store import TextStore
-from textcls.errors import ArtifactError, ConfigError, InputError
+from textcls.errors import ConfigError, InputError
 from textcls.model import label_sets
-from textcls.model.artifact import LABELS_RENAMED, ModelInfo
+from textcls.model.artifact import ModelInfo
 from textcls.model.columns import Column
-from textcls.model.label_paths import LabelPaths, label_columns
+from textcls.model.label_paths import label_columns
 from textcls.model.label_sets import LabelSet
-from textcls.model.labels import spelling, unpaired_surrogate
+from textcls.model.labels import unpaired_surrogate
 
 T_co = TypeVar("T_co", bound=Target, covariant=True)
 # How many rows are looked at to see whether they hold one label or several, and how many characters of texts.
 LOOKED_AT: Final = 1000
 LOOKED_AT_CHARACTERS: Final = 4_000_000
-_WHOLE: Final = re.compile(r"(-?[0-9]+)\.0")
 
 
 class LabelledRow(NamedTuple, Generic[T_co]):
@@ -145,90 +142,16 @@ class Usual(NamedTuple):
     text_columns: Sequence[str] = DEFAULT_TEXT_COLUMNS
     label_column: str = DEFAULT_LABEL_COLUMN
     beside: Sequence[Column] = ()
-    names: "LabelNames | None" = None
+    names: LabelNames | None = None
     max_tokens: int | None = None
 
     @classmethod
-    def of(cls, training: ModelInfo | None, *, spelt: bool = True) -> "Usual":
-        """Return those of the training of a model; the well-known ones without any.
-
-        Args:
-            training: what the model says of it.
-            spelt: whether rows may spell labels otherwise than the model.
-        """
+    def of(cls, training: ModelInfo | None) -> "Usual":
+        """Return those of the training of a model; the well-known ones without any."""
         if training is None:
             return cls()
-        names = LabelNames.of_model(training)
-        names = names if spelt else LabelNames(names.paths)
+        names = LabelNames.of_models(training)
         return cls(training.text_columns, training.label_column, training.columns, names, training.max_tokens)
-
-
-class LabelNames(NamedTuple):
-    """Other names of the labels of a model.
-
-    Attributes:
-        paths: where these are paths of a tree: that of each name by which a row may give a node.
-        known: the labels themselves.
-        spelt: of each spelling that one label alone has, that label.
-        renamed: the label of each spelling of a name that the rows of the training had for it.
-    """
-
-    paths: Mapping[str, str]
-    known: Set[str] = frozenset()
-    spelt: Mapping[str, str] = MappingProxyType({})
-    renamed: Mapping[str, str] = MappingProxyType({})
-
-    @classmethod
-    def of_paths(cls, labels: Sequence[str], column: str) -> "LabelNames":
-        """Return the names of the nodes of a tree, where that is what the labels in a column are."""
-        tree = LabelPaths.of(labels, column)
-        return cls({} if tree is None else tree.by_name())
-
-    @classmethod
-    def of_model(cls, training: ModelInfo) -> "LabelNames":
-        """Return the names of the labels of a model, which a row may spell with other case and spaces, or as 1.0 where
-        the model has 1: pandas writes whole numbers so beside missing ones.
-        """
-        labels = training.labels
-        paths = {} if training.several else cls.of_paths(labels, training.label_column).paths
-        count = Counter(map(_shared, labels))
-        spelt = {name: label for label in labels if count[name := _shared(label)] == 1}
-        return cls(paths, frozenset(labels), spelt, _renamed(training))
-
-    def of_row(self, row: LabelledRow[Target], bad: BadRows) -> LabelledRow[Target]:
-        """Return a row with the names that its labels have in the model."""
-        if isinstance(row.label, str):
-            return row._replace(label=self.name(row.label, bad))
-        return row._replace(label={self.name(label, bad): share for label, share in row.label.items()})
-
-    def name(self, label: str, bad: BadRows) -> str:
-        """Return the name of a label in the model; `bad` takes note of another spelling."""
-        if label in self.known:
-            return label
-        if label in self.paths:
-            return self.paths[label]
-        if (found := self.renamed.get(_shared(label)) or self.spelt.get(_shared(label))) is None:
-            return label
-        bad.respelt[label] = found
-        return found
-
-
-def _renamed(training: ModelInfo) -> dict[str, str]:
-    """Return the label of each other name that the rows of a training had for it.
-
-    Raises:
-        ArtifactError: the model says it in a way that is none.
-    """
-    found, labels = training.training.get(LABELS_RENAMED, {}), {*training.labels}
-    if not isinstance(found, dict) or not all(isinstance(new, str) and new in labels for new in found.values()):
-        raise ArtifactError("What the model says of renamed labels is damaged; train it again.")
-    return {_shared(old): new for old, new in found.items()}
-
-
-def _shared(label: str) -> str:
-    """Return what spellings of a label share."""
-    whole = _WHOLE.fullmatch(label)
-    return whole[1] if whole else spelling(label)
 
 
 USUAL: Final = Usual()
@@ -327,7 +250,7 @@ def open_targets(
             raise InputError(f"The column {label!r} cannot be both label and weight of {table.parts[0].file}.")
         rows = _found_out(table, items, label, targets, usual_targets.label_separator)
         if usual.names is not None:
-            rows = (usual.names.of_row(row, table.bad) for row in rows)
+            rows = (row._replace(label=usual.names.target(row.label, table.bad)) for row in rows)
         rows = _merged(table, rows) if targets.merge_rows else rows
         yield LabelledTable(texts, label, rows, table.notes)
 

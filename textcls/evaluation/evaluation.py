@@ -9,6 +9,7 @@ import numpy as np
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation import label_set_evaluation, metrics, selective_prediction
 from textcls.evaluation.answers import answers
+from textcls.evaluation.known_labels import as_known
 from textcls.evaluation.label_paths import PathEvaluation, evaluate_paths
 from textcls.evaluation.label_set_evaluation import Labels, LabelSetEvaluation
 from textcls.evaluation.label_thresholds import Goal
@@ -125,7 +126,8 @@ def evaluate(
     if target_recall is not None:
         raise ConfigError("A target recall is for models with several labels per text; this one gives one.")
     tree = classifier.tree if label_path is None else LabelPaths(classifier.labels, label_path)
-    return _evaluate_labels(classifier, with_one_label(classifier.read_rows(rows)), target_precision, threshold, tree)
+    labelled = as_known(with_one_label(classifier.read_rows(rows)), classifier.info)
+    return _evaluate_labels(classifier, labelled, target_precision, threshold, tree)
 
 
 def is_label_set(label: object) -> bool:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from textcls.errors import InputError
 from textcls.evaluation import label_set_metrics
 from textcls.evaluation.answers import answers
+from textcls.evaluation.known_labels import as_known
 from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.evaluation.label_thresholds import EXPECTED_ROWS, Goal, counted, reaching
 from textcls.evaluation.learned_rows import LearnedRows
@@ -96,7 +97,7 @@ def evaluate(
     """
     learned = LearnedRows(classifier.info)
     sets = ((text, label_set(labels, i)) for i, (text, labels) in enumerate(classifier.read_rows(rows)))
-    probabilities, found = answers(classifier, learned.over(sets))
+    probabilities, found = answers(classifier, learned.over(as_known(sets, classifier.info)))
     names = classifier.labels
     gold, unknown = indicators(list(map(present, found)), names)
     chosen = None

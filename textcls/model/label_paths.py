@@ -108,7 +108,7 @@ def labels_below(labels: Sequence[str], tree: "LabelPaths | None", name: str) ->
         return below
     # What is spelt nearly so may be a node.
     nodes = (tree.name(node) for level in range(1, tree.depth) for node in tree.nodes(level))
-    return [label_number(list(dict.fromkeys([*labels, *nodes])), name)]
+    return [label_number(labels, name, nodes)]
 
 
 def contrasted(

@@ -3,7 +3,7 @@ models differ.
 """
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from numbers import Real
 from typing import Final, NamedTuple
@@ -97,8 +97,8 @@ def labels_problem(labels: Sequence[str]) -> str | None:
     return None
 
 
-def label_number(labels: Sequence[str], label: str) -> int:
-    """Return the number of a label.
+def label_number(labels: Sequence[str], label: str, nodes: Iterable[str] = ()) -> int:
+    """Return the number of a label; `nodes` stand above labels, and may be meant as well.
 
     Raises:
         ConfigError: there is no such label.
@@ -107,7 +107,7 @@ def label_number(labels: Sequence[str], label: str) -> int:
         return labels.index(label)
     if below := next((one for one in labels if one.startswith(f"{label}{BETWEEN_LEVELS}")), None):
         raise ConfigError(f"{label!r} is no label but a level above some, such as {below!r}: name a label.")
-    meant = f" (did you mean {near!r}?)" if (near := _meant(labels, label)) else ""
+    meant = f" (did you mean {near!r}?)" if (near := _meant([*labels, *nodes], label)) else ""
     shown = ", ".join(name[:_SHOWN_CHARACTERS] for name in labels[:_SHOWN])
     more = f" and {len(labels) - _SHOWN:,} more" if len(labels) > _SHOWN else ""
     raise ConfigError(f"The model has no label {label[:_SHOWN_CHARACTERS]!r}{meant}; its labels are {shown}{more}.")

@@ -8,6 +8,8 @@ from typing import Any, overload
 
 import numpy as np
 
+from textcls.data.label_names import LabelNames
+from textcls.data.rows import BadRows
 from textcls.errors import InputError
 from textcls.evaluation import label_set_metrics, metrics
 from textcls.evaluation.comparison.figures import figures_of
@@ -16,6 +18,7 @@ from textcls.evaluation.comparison.sides import Labels, ModelSide, Side, SideAns
 from textcls.evaluation.comparison.words import EXPLAINED, ChangedWord, Flip, changed_words, explained
 from textcls.evaluation.evaluation import is_label_set, with_one_label
 from textcls.evaluation.intervals import CHANCE
+from textcls.evaluation.known_labels import warned
 from textcls.evaluation.label_set_evaluation import Labels as LabelsOfRow
 from textcls.evaluation.label_set_evaluation import label_set, present, which_of
 from textcls.evaluation.learned_rows import LearnedRows
@@ -155,11 +158,12 @@ def compare(
         right = [tuple(sorted(present(label_set(labels, i)))) for i, labels in enumerate(given)]
     else:
         right = [label for _, label in with_one_label(zip(asked, given, strict=True))]
-    return compared(sides, asked, [_text(row, sides) for row in asked], right)
+    with warned() as bad:
+        return compared(sides, asked, [_text(row, sides) for row in asked], right, bad)
 
 
 def compared(
-    sides: tuple[Side, Side], rows: Sequence[Text], texts: Sequence[str], right: Sequence[Labels]
+    sides: tuple[Side, Side], rows: Sequence[Text], texts: Sequence[str], right: Sequence[Labels], bad: BadRows
 ) -> Comparison:
     """Return the comparison of the answers of two sides.
 
@@ -168,6 +172,7 @@ def compared(
         rows: what both are asked about: texts, or rows with the columns of models that read them.
         texts: of the rows, to be shown.
         right: the label of each, or its labels, sorted.
+        bad: takes note of labels that are spelt otherwise than both sides have them.
 
     Raises:
         InputError: a side knows no label of the rows; or, of several labels, no row and no answer has one; or a row
@@ -176,6 +181,7 @@ def compared(
         MissingExtraError: SciPy is not installed.
     """
     answers = (sides[0].answers(rows), sides[1].answers(rows))
+    right = _as_known(sides, answers, right, bad)
     unknown = [_unknown_labels(side, right, answered) for side, answered in zip(sides, answers, strict=True)]
     first, second = answers[0].labels, answers[1].labels
     figures = figures_of(right, first, second)
@@ -206,6 +212,19 @@ def compared(
     )
 
 
+def _as_known(
+    sides: tuple[Side, Side], answers: tuple[SideAnswers, SideAnswers], right: Sequence[Labels], bad: BadRows
+) -> list[Labels]:
+    """Return the labels of the rows as the models have them, but what a side answers as it stands."""
+    names = LabelNames.of_models(*(side.classifier.info for side in sides if isinstance(side, ModelSide)))
+    answered = chain(*(_names(labels) for one in answers for labels in one.labels))
+    names = names._replace(known={*names.known, *answered})
+    return [
+        names.name(label, bad) if isinstance(label, str) else tuple(sorted(names.name(one, bad) for one in label))
+        for label in right
+    ]
+
+
 def _text(row: Text, sides: Iterable[Side]) -> str:
     """Return the text of a row, by the columns of a model among the sides, or all of its strings."""
     if isinstance(row, str):
@@ -232,7 +251,8 @@ def _unknown_labels(side: Side, right: Sequence[Labels], answers: SideAnswers) -
     """
     given, answered = (chain(*map(_names, labels)) for labels in (right, answers.labels))
     if isinstance(side, ModelSide):
-        return unknown_labels(given, answers.names, len(right), knows=f"{side.name} knows")
+        tree = side.classifier.tree
+        return unknown_labels(given, answers.names, len(right), knows=f"{side.name} knows", tree=tree)
     if known := sorted(set(answered)):
         unknown_labels(given, known, len(right), knows=f"{side.name} answers with", what="answers")
     return ()

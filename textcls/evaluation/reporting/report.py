@@ -7,6 +7,7 @@ from typing import Any, overload
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation import metrics
 from textcls.evaluation.evaluation import with_one_label
+from textcls.evaluation.known_labels import as_known
 from textcls.evaluation.label_set_evaluation import Labels, label_set, present
 from textcls.evaluation.learned_rows import LearnedRows
 from textcls.evaluation.reporting.abstention import USUAL_COSTS, Costs
@@ -77,13 +78,12 @@ def report(
         require_no_costs(costs)
         kept = SetAnswers(classifier.labels)
         whole = ((text, label_set(labels, i)) for i, (text, labels) in enumerate(classifier.read_rows(rows)))
-        sets = ((text, present(labels)) for text, labels in learned.over(whole))
+        sets = ((text, present(labels)) for text, labels in learned.over(as_known(whole, classifier.info)))
         of_sets = _checked(answered(classifier, sets, lambda explanation, _: kept.add(explanation)), columns)
         found: ModelReport = label_set_report(classifier, model, of_sets, kept, _kinds(classifier, of_sets, columns))
     else:
-        of_labels = _checked(
-            answered(classifier, learned.over(with_one_label(classifier.read_rows(rows))), RowSummary.of), columns
-        )
+        labelled = as_known(with_one_label(classifier.read_rows(rows)), classifier.info)
+        of_labels = _checked(answered(classifier, learned.over(labelled), RowSummary.of), columns)
         kinds = _kinds(classifier, of_labels, columns)
         found = one_label_report(model, of_labels, kinds, USUAL_COSTS if costs is None else costs)
     return replace(found, learned=learned.share)

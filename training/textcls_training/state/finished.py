@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from textcls.data.labelled import NOTHING_USUAL, LabelNames, Usual
+from textcls.data.label_names import LabelNames
+from textcls.data.labelled import NOTHING_USUAL, Usual
 from textcls.data.targets import TargetOptions
 from textcls.errors import InputError
 from textcls_training.data.earlier_counts import EarlierCounts

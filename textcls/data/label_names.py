@@ -1,0 +1,94 @@
+"""By what other names rows may call the labels of a model."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
+from types import MappingProxyType
+from typing import Final, NamedTuple, overload
+
+from textcls.data.rows import BadRows
+from textcls.errors import ArtifactError
+from textcls.model.artifact import LABELS_RENAMED, ModelInfo
+from textcls.model.label_paths import LabelPaths
+from textcls.model.label_sets import LabelSet
+from textcls.model.labels import spelling
+
+_WHOLE: Final = re.compile(r"(-?[0-9]+)\.0")
+
+
+class LabelNames(NamedTuple):
+    """Other names of the labels of a model, or of several.
+
+    Attributes:
+        paths: where these are paths of a tree: that of each name by which a row may give a node.
+        known: the labels themselves.
+        spelt: of each spelling that one label alone has, that label.
+        renamed: the label of each spelling of a name that the rows of the training had for it.
+    """
+
+    paths: Mapping[str, str]
+    known: Set[str] = frozenset()
+    spelt: Mapping[str, str] = MappingProxyType({})
+    renamed: Mapping[str, str] = MappingProxyType({})
+
+    @classmethod
+    def of_paths(cls, labels: Sequence[str], column: str) -> "LabelNames":
+        """Return the names of the nodes of a tree, where that is what the labels in a column are."""
+        tree = LabelPaths.of(labels, column)
+        return cls({} if tree is None else tree.by_name())
+
+    @classmethod
+    def of_models(cls, *trainings: ModelInfo) -> "LabelNames":
+        """Return the names of the labels of models, which a row may spell with other case and spaces, or as 1.0 where
+        a model has 1: pandas writes whole numbers so beside missing ones. Where two name a node, the first is meant.
+        """
+        labels = frozenset(label for training in trainings for label in training.labels)
+        paths: dict[str, str] = {}
+        renamed: dict[str, str] = {}
+        for training in reversed(trainings):
+            paths |= {} if training.several else cls.of_paths(training.labels, training.label_column).paths
+            renamed |= _renamed(training)
+        count = Counter(map(_shared, labels))
+        spelt = {name: label for label in labels if count[name := _shared(label)] == 1}
+        return cls(paths, labels, spelt, renamed)
+
+    @overload
+    def target(self, target: str, bad: BadRows) -> str: ...
+
+    @overload
+    def target(self, target: LabelSet, bad: BadRows) -> LabelSet: ...
+
+    def target(self, target: str | LabelSet, bad: BadRows) -> str | LabelSet:
+        """Return a label, or the labels of a set, by the names that they have in the model."""
+        if isinstance(target, str):
+            return self.name(target, bad)
+        return {self.name(label, bad): share for label, share in target.items()}
+
+    def name(self, label: str, bad: BadRows) -> str:
+        """Return the name of a label in the model; `bad` takes note of another spelling."""
+        if label in self.known:
+            return label
+        if label in self.paths:
+            return self.paths[label]
+        if (found := self.renamed.get(_shared(label)) or self.spelt.get(_shared(label))) is None:
+            return label
+        bad.respelt[label] = found
+        return found
+
+
+def _renamed(training: ModelInfo) -> dict[str, str]:
+    """Return the label of each other name that the rows of a training had for it.
+
+    Raises:
+        ArtifactError: the model says it in a way that is none.
+    """
+    found, labels = training.training.get(LABELS_RENAMED, {}), {*training.labels}
+    if not isinstance(found, dict) or not all(isinstance(new, str) and new in labels for new in found.values()):
+        raise ArtifactError("What the model says of renamed labels is damaged; train it again.")
+    return {_shared(old): new for old, new in found.items()}
+
+
+def _shared(label: str) -> str:
+    """Return what spellings of a label share."""
+    whole = _WHOLE.fullmatch(label)
+    return whole[1] if whole else spelling(label)
