@@ -9,7 +9,7 @@ import pytest
 from tests.command_line import fail, read_rows, run, succeed, write_rows
 from textcls import Classifier
 
-FEW = ("--dim", "8", "--epochs", "2", "--ngrams", "none", "--device", "cpu")
+FEW = ("--dim", "8", "--epochs", "2", "--ngrams", "none", "--device", "cpu", "--label-names", "none")
 
 
 @pytest.fixture

@@ -2,19 +2,23 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import textcls
 from tests.training.helpers import Recorder
 from textcls import Classifier, ConfigError, InputError
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.label_names import FEW_ROWS_A_LABEL, texts_of_names
 from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.pipeline.preparing import NAMES_TEACH
+from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
+from textcls_training.pipeline.about_labels import NAMES_TEACH
 from textcls_training.pipeline.training import train
 from textcls_training.pipeline.training_report import TrainReport
+from textcls_training.sklearn import TextClassifier
 
 ROWS = {
     "late_delivery": ("where is my parcel", "still nothing in the post", "the van never came"),
@@ -36,7 +40,7 @@ def trained(path: Path, given: LabelledTexts = GIVEN, **options: Any) -> tuple[C
 
 def test_names_are_read_word_by_word_and_those_that_say_nothing_are_left_out() -> None:
     names = ["card_arrival", "RefundRequest", "comp.sys.mac", "Production > Shoe Machines", "体育", "0", "B2", "a-1"]
-    assert dict(texts_of_names([*names, "label_1", "LABEL_2"])) == {
+    assert dict(texts_of_names([*names, "label_1", "LABEL_2", "€5", "1…2"])) == {
         "card_arrival": "card arrival",
         "RefundRequest": "Refund Request",
         "comp.sys.mac": "comp sys mac",
@@ -54,7 +58,8 @@ def test_where_rows_are_few_the_words_of_a_label_answer_it_though_no_row_has_the
     apart, _, notes = trained(tmp_path / "apart.onnx", label_names="none")
     assert NAMES_TEACH not in notes
     assert "texts_about_labels" not in apart.info.training
-    assert apart.predict("refund").explanation is None
+    assert apart.explain("delivery").unknown
+    assert not classifier.explain("delivery").unknown
 
 
 def test_many_rows_are_taught_by_themselves_alone(tmp_path: Path) -> None:
@@ -98,6 +103,69 @@ def test_files_about_labels_that_cannot_be_used_are_refused(tmp_path: Path) -> N
     (tmp_path / "about.csv").write_text("label,text\nrefund_request,money\n")
     with pytest.raises(ConfigError, match="label_names cannot be combined with prototypes"):
         trained(tmp_path / "tickets.onnx", label_names=tmp_path / "about.csv", head="prototypes")
+
+
+@pytest.mark.parametrize("content", ["{}", '{"praise": " "}'])
+def test_a_file_that_says_nothing_is_refused(tmp_path: Path, content: str) -> None:
+    about = tmp_path / "about.json"
+    about.write_text(content)
+    with pytest.raises(InputError, match=r"about\.json"):
+        trained(tmp_path / "tickets.onnx", label_names=about)
+
+
+@pytest.mark.parametrize("label", ["apraise", "zpraise"])
+def test_a_student_of_unlabelled_texts_learns_of_texts_about_labels_too(tmp_path: Path, label: str) -> None:
+    about = tmp_path / "about.json"
+    about.write_text(json.dumps({label: "thank you this is wonderful"}))
+    texts = [UnlabelledText(f"please pay {i} back or close it") for i in range(30)]
+    more = UnlabelledTexts.sample(texts, 100, GIVEN.texts)
+    config = TrainConfig(vectors="none", epochs=20, label_names=about, unlabelled_weight=1.0)
+    train(GIVEN, tmp_path / "tickets.onnx", config, unlabelled=more)
+    classifier = Classifier.load(tmp_path / "tickets.onnx")
+    assert classifier.labels == tuple(sorted([*ROWS, label]))
+    assert classifier.predict("wonderful").label == label
+
+
+def test_names_that_are_rows_do_not_answer_what_is_held_out(tmp_path: Path) -> None:
+    names = [f"{colour}_{fruit}" for colour in ("red", "green", "dark") for fruit in ("apple", "cherry", "melon")]
+    given = LabelledTexts(texts=[name.replace("_", " ") for name in names], labels=names)
+    classifier, *_ = trained(tmp_path / "fruit.onnx", given)
+    assert "texts_about_labels" not in classifier.info.training
+    about = tmp_path / "about.json"
+    about.write_text(json.dumps({"red_apple": "red apple", "plum": "red apple"}))
+    classifier, *_ = trained(tmp_path / "fruit.onnx", given, label_names=about)
+    assert classifier.info.training["texts_about_labels"] == 1
+
+
+def test_names_weigh_as_the_rows_do_in_the_mean() -> None:
+    weighed = replace(GIVEN, weights=[0.25] * 6 + [1.0] * 3)
+    assert weighed.followed_by([("late_delivery", "late delivery")]).weights == [*[0.25] * 6, *[1.0] * 3, 0.5]
+
+
+def test_the_file_tells_of_rows_alone_what_it_tells_of_rows(tmp_path: Path) -> None:
+    classifier, *_ = trained(tmp_path / "tickets.onnx")
+    apart, *_ = trained(tmp_path / "apart.onnx", label_names="none")
+    lengths = [one.info.training["held_out"]["lengths"] for one in (classifier, apart)]
+    assert lengths[0] == lengths[1]
+
+
+def test_labels_of_a_file_are_read_as_those_of_the_rows(tmp_path: Path) -> None:
+    about = tmp_path / "about.json"
+    about.write_text(json.dumps({"Late_Delivery": "courier", "refund": "cash"}))
+    given = replace(GIVEN, renamed={"refund": "refund_request"})
+    classifier, _, notes = trained(tmp_path / "tickets.onnx", given, label_names=about)
+    assert classifier.labels == tuple(sorted(ROWS))
+    assert any("'Late_Delivery' as 'late_delivery'" in note for note in notes)
+
+
+def test_audits_and_estimators_keep_to_the_labels_of_the_rows(tmp_path: Path) -> None:
+    about = tmp_path / "about.json"
+    about.write_text(json.dumps({"praise": "wonderful", "late_delivery": "courier"}))
+    rows = [(f"{text} {i}", label) for i in range(4) for text, label in zip(GIVEN.texts, GIVEN.labels, strict=True)]
+    texts, labels = zip(*rows, strict=True)
+    assert textcls.audit_labels(texts, labels, label_names=about, epochs=1, vectors="none").rows == len(rows)
+    estimator = TextClassifier(label_names=about, epochs=1, vectors="none").fit(texts, labels)
+    assert Classifier.from_bytes(estimator.model_bytes_, "estimator").labels == tuple(sorted(ROWS))
 
 
 def test_a_state_belongs_to_the_texts_about_labels(tmp_path: Path) -> None:

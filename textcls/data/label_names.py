@@ -38,19 +38,32 @@ class LabelNames(NamedTuple):
         return cls({} if tree is None else tree.by_name())
 
     @classmethod
-    def of_models(cls, *trainings: ModelInfo) -> "LabelNames":
-        """Return the names of the labels of models, which a row may spell with other case and spaces, or as 1.0 where
-        a model has 1: pandas writes whole numbers so beside missing ones. Where two name a node, the first is meant.
+    def of_labels(
+        cls, labels: Sequence[str], column: str, renamed: Mapping[str, str], *, several: bool
+    ) -> "LabelNames":
+        """Return the names of labels, which a row may spell with other case and spaces, or as 1.0 where 1 is known:
+        pandas writes whole numbers so beside missing ones.
+
+        Args:
+            labels: which they are.
+            column: where they came from.
+            renamed: the label of each other name that the rows had for it.
+            several: whether a text may have several, which then are no paths.
         """
-        labels = frozenset(label for training in trainings for label in training.labels)
-        paths: dict[str, str] = {}
-        renamed: dict[str, str] = {}
-        for training in reversed(trainings):
-            paths |= {} if training.several else cls.of_paths(training.labels, training.label_column).paths
-            renamed |= _renamed(training)
+        paths = {} if several else cls.of_paths(labels, column).paths
         count = Counter(map(_shared, labels))
         spelt = {name: label for label in labels if count[name := _shared(label)] == 1}
-        return cls(paths, labels, spelt, renamed)
+        return cls(paths, frozenset(labels), spelt, {_shared(old): new for old, new in renamed.items()})
+
+    @classmethod
+    def of_models(cls, *trainings: ModelInfo) -> "LabelNames":
+        """Return the names of the labels of models; where two name a node, the first is meant."""
+        labels = list(dict.fromkeys(label for training in trainings for label in training.labels))
+        found = cls.of_labels(labels, "", {}, several=True)
+        for training in reversed(trainings):
+            one = cls.of_labels(training.labels, training.label_column, _renamed(training), several=training.several)
+            found = found._replace(paths={**found.paths, **one.paths}, renamed={**found.renamed, **one.renamed})
+        return found
 
     @overload
     def target(self, target: str, bad: BadRows) -> str: ...
@@ -85,7 +98,7 @@ def _renamed(training: ModelInfo) -> dict[str, str]:
     found, labels = training.training.get(LABELS_RENAMED, {}), {*training.labels}
     if not isinstance(found, dict) or not all(isinstance(new, str) and new in labels for new in found.values()):
         raise ArtifactError("What the model says of renamed labels is damaged; train it again.")
-    return {_shared(old): new for old, new in found.items()}
+    return found
 
 
 def _shared(label: str) -> str:

@@ -225,7 +225,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 def _trained_bytes(given: LabelledTexts, config: TrainConfig, unlabelled: UnlabelledTexts | None) -> bytes:
     with tempfile.TemporaryDirectory(prefix="textcls-") as folder:
         path = Path(folder) / "model.onnx"
-        warn_if_not_calibrated(pipeline.train(given, path, config, unlabelled=unlabelled))
+        warn_if_not_calibrated(pipeline.train(given, path, config, unlabelled=unlabelled, new_labels=False))
         return path.read_bytes()
 
 

@@ -79,8 +79,8 @@ class ProgressLines:
         """Nothing is said of a single step."""
 
     def note(self, text: str) -> None:
-        """Print the note, unless one was printed a moment ago."""
-        if self._clock() - self._printed >= 1:
+        """Print the note, unless one of this phase was printed a moment ago."""
+        if not self._name or self._clock() - self._printed >= 1:
             self._printed = self._clock()
             self._console.print(f"{self._name}: {text}" if self._name else text, markup=False)
 

@@ -64,7 +64,7 @@ def answer(
     rows = replace(given, weights=weights, rationales=None, names=())
     with TemporaryDirectory(prefix="textcls-audit-") as folder:
         path = Path(folder) / "model.onnx"
-        run = pipeline.run(rows, path, config, callback=callback, every_part=True)
+        run = pipeline.run(rows, path, config, callback=callback, every_part=True, new_labels=False)
         model = Classifier.load(path)
     which, selected = run.held_out_rows, run.selected
     if not len(which):

@@ -218,7 +218,9 @@ def train(
             "--merge-labels looks at the labels of DATA alone, and --from brings more; name them in a --label-map."
         )
     output = output or _default_output(data[0])
+    names = settings["label_names"]
     others = [*(file for file in (valid, label_map, label_tree) if file is not None), *unlabelled]
+    others += [Path(names)] if names not in (None, "auto", "none") else []
     _check_places(output, beside_it, [*data, *others])
     clock = Clock()
     texts = TextStore(spill_of(settings["max_memory"], output))

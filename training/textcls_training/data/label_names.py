@@ -12,15 +12,17 @@ from textcls.errors import InputError, SurroundingsError
 from textcls.model.labels import ALL_CHARACTERS
 
 ADVICE: Final = (
-    "write a table with the columns text and label, a .txt file with a label a line, or a .json file such as "
+    "write a table with the columns text and label, a .txt file with one label per line, or a .json file such as "
     '{"refunds": "money back refund"}'
 )
+# What is read as a table; files with other suffixes, but .json, hold a label a line.
+TABLES: Final = frozenset({".csv", ".tsv", ".xlsx", ".jsonl", ".ndjson", ".parquet"})
 # Rows a label, in the mean, up to which names teach. Measured: training/README.md.
 FEW_ROWS_A_LABEL: Final = 10
 
 _BETWEEN_WORDS: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|[\s!-/:-@\[-`{-~]+")
 # What says something by itself: three letters of the Latin alphabet, or one of another.
-_WORD: Final = re.compile(r"[A-Za-z]{3}|[^\W\d_]*[^\x00-\x7f]")
+_WORD: Final = re.compile(r"[A-Za-z]{3}|(?=[^\x00-\x7f])[^\W\d_]")
 
 
 def words_of(label: str) -> str:
@@ -47,11 +49,11 @@ def read_about_labels(path: Path) -> list[tuple[str, str]]:
         InputError: there is no such file, or it holds none of these.
         SurroundingsError: it cannot be read.
     """
-    match path.suffix.lower():
-        case ".json":
-            return [*_of_json(path).items()]
-        case ".txt" | "":
-            return [(label, words_of(label)) for label in _labels_of_lines(path)]
+    suffix = path.suffix.lower()
+    if suffix == ".json":
+        return [*_of_json(path).items()]
+    if suffix not in TABLES:
+        return [(label, words_of(label)) for label in _labels_of_lines(path)]
     rows = read_labelled(path)
     return [*zip(rows.labels, rows.texts, strict=True)]
 

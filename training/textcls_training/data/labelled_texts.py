@@ -68,14 +68,15 @@ class LabelledTexts:
         )
 
     def followed_by(self, rows: Sequence[tuple[str, str]]) -> "LabelledTexts":
-        """Return these rows, and behind them some more of a label and a text each; of columns these have none."""
-        sets, texts, labels = self.label_sets, [text for _, text in rows], [label for label, _ in rows]
+        """Return these rows, and behind them more of a label and a text each, which weigh as rows do in the mean."""
+        texts, labels = [text for _, text in rows], [label for label, _ in rows]
+        sets, weights = self.label_sets, self.weights
         return replace(
             self,
             texts=[*self.texts, *texts],
             labels=[*self.labels, *labels] if sets is None else (),
             label_sets=None if sets is None else [*sets, *({label: 1.0} for label in labels)],
-            weights=None if self.weights is None else [*self.weights, *(1.0 for _ in texts)],
+            weights=None if weights is None else [*weights, *[sum(weights) / len(weights)] * len(texts)],
             rationales=None if self.rationales is None else [*self.rationales, *(() for _ in texts)],
         )
 

@@ -285,7 +285,8 @@ def cross_fit(
 
     def compiling() -> None:
         callback.note(COMPILING)
-        compile_ahead()
+        if config.impl != "reference":
+            compile_ahead()
 
     with compiling_ahead() as compile_ahead, compiling_told(compiling):
         selected, trainer = CrossFit(dataset, splits, classes, config, stop or Stop(), checkpoints).run(callback)

@@ -93,7 +93,7 @@ class Training:
         start, bad = time.monotonic(), BadRows(skip=self.skip)
         rows = job.rows if job.rows is not None else self._read(job, bad)
         given = labelled_texts_of(rows, self.targets)
-        report = pipeline.train(given, job.output, from_options(dict(self.settings)))
+        report = pipeline.train(given, job.output, from_options(dict(self.settings)), new_labels=False)
         held = report.held_out
         accuracy = getattr(held, "accuracy", None) if held.rows else None
         seconds = time.monotonic() - start

@@ -72,7 +72,7 @@ def model_info(
             **_held_out(selected, held_out.report),
             **({LABELS_WRITTEN: given.written.to_json()} if given.label_sets is not None else {}),
             **({LABELS_RENAMED: renamed} if renamed else {}),
-            LEARNED_TEXTS: LearnedTexts.of(given.texts).to_json(),
+            LEARNED_TEXTS: LearnedTexts.of(prepared.texts.texts).to_json(),
             "versions": versions(config.impl),
             **({TRAINER: config.impl} if config.impl == "one-vs-rest" else {}),
             **({"interrupted": True} if selected.interrupted else {}),

@@ -11,7 +11,6 @@ from textcls._util.spill import Spill
 from textcls.display.text import plural
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation import metrics
-from textcls.model.labels import label_problem
 from textcls_training.config.memory import spill_of
 from textcls_training.config.resolve import (
     MOST_MACHINE_TOKENS,
@@ -27,7 +26,6 @@ from textcls_training.data.arrays import Int64
 from textcls_training.data.corpus import MOST_TYPES, Corpus
 from textcls_training.data.dataset import Dataset, Split
 from textcls_training.data.english import english, english_unasked
-from textcls_training.data.label_names import FEW_ROWS_A_LABEL, read_about_labels, texts_of_names
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.split import masks_of
 from textcls_training.data.unlabelled import UnlabelledTexts
@@ -35,6 +33,7 @@ from textcls_training.export.support_rows import check_support_rows
 from textcls_training.fit.callbacks import Callback
 from textcls_training.fit.device import on_gpu
 from textcls_training.fit.interrupt import Stop
+from textcls_training.pipeline.about_labels import texts_about_labels, without_copies
 from textcls_training.pipeline.continuing import Continuation
 from textcls_training.state.rehearsal import NO_PART
 from textcls_training.vectors.file import load
@@ -52,7 +51,6 @@ BALANCED: Final = (
     "Balanced weights rank rare labels worse where a text may have several: leave class_weight out, unless held-out "
     "rows say otherwise."
 )
-NAMES_TEACH: Final = "Rows are few, so the names of the labels teach as well; to train without: --label-names none."
 CUT: Final = "Of {}, {:,} tokens are read and no more: split them, or raise max_tokens."
 PAIRS_ALONE: Final = (
     "This state does not hold all rows, and counts letters and pairs only: the model does without the triples of "
@@ -76,6 +74,7 @@ class Task(NamedTuple):
     stop: Stop
     earlier: Continuation | None
     every_part: bool = False
+    new_labels: bool = True
 
     @property
     def learned(self) -> Continuation | None:
@@ -98,15 +97,17 @@ class Prepared(NamedTuple):
 
     Attributes:
         names: the labels, in the order of their numbers.
-        dataset: all rows.
-        taught: what is learned: all rows, and texts about labels, which no split holds out.
+        texts: what is learned: all rows, and texts about labels, which no split holds out.
+        dataset: all rows, as training counts them.
+        taught: `texts`, likewise.
         splits: the train-valid splits.
-        part: which of these holds out each row.
+        part: which of these holds out each row of `taught`.
         resolved: how it is trained.
         machines: how machines of one label against the rest are; None where they are not tried.
     """
 
     names: Sequence[str]
+    texts: LabelledTexts
     dataset: Dataset
     taught: Dataset
     splits: Sequence[Split]
@@ -131,22 +132,25 @@ def prepare(task: Task, *, keeps_fits: bool = False) -> Prepared:
         raise ConfigError("Prototypes need one label per text, and these rows have several; train with a linear head.")
     _check_columns(task)
     names = given.label_names() if learned is None else learned.names
-    about = _about_labels(task, names)
+    sampled = keeps_fits or learned is not None
+    about = texts_about_labels(given, names, config, task.callback, sampled=sampled, new=task.new_labels)
     names = sorted({*names, *(label for label, _ in about)}) if about else names
+    _check_answers(task.unlabelled, names)
     if config.head == "prototypes":
         check_support_rows(given.labels)
     spill = spill_of(config.max_memory, task.output)
     if learned is None:
-        dataset = Dataset.of(given, names, config.max_tokens, spill)
+        valid = None if task.valid is None else Dataset.of(task.valid, names, config.max_tokens, spill)
+        texts, taught = _taught(given, about, names, valid, config.max_tokens, spill)
+        dataset = taught.select(np.arange(len(given.texts))) if about else taught
         if not len(dataset.corpus.token):
             raise InputError("No training text contains a word or symbol; is this the right text column?")
-        taught = Dataset.of(given.followed_by(about), names, config.max_tokens, spill) if about else dataset
         machines = not keeps_fits and _machines_suit(task, dataset, names)
         every = machines or _every_part(task, dataset, names)
-        splits, part = _splits(dataset, taught, task.valid, names, config.max_tokens, spill, every=every)
+        splits, part = _splits(dataset, taught, valid, every=every)
     else:
         dataset, splits, part = learned.datasets(task.valid, spill)
-        taught, machines = dataset, False
+        texts, taught, machines = given, dataset, False
     if config.impl == "one-vs-rest" and not machines:
         raise ConfigError(
             "impl one-vs-rest needs a state that holds all rows; raise rehearsal_rows, or leave impl out."
@@ -159,7 +163,31 @@ def prepare(task: Task, *, keeps_fits: bool = False) -> Prepared:
     if learned is not None:
         resolved = learned.resolved(resolved, dataset)
     of_machines = one_vs_rest(resolved, config, len(names)) if machines else None
-    return Prepared(names, dataset, taught, splits, part, resolved, of_machines)
+    return Prepared(names, texts, dataset, taught, splits, part, resolved, of_machines)
+
+
+def _taught(
+    given: LabelledTexts,
+    about: Sequence[tuple[str, str]],
+    names: Sequence[str],
+    valid: Dataset | None,
+    max_tokens: int,
+    spill: Spill,
+) -> tuple[LabelledTexts, Dataset]:
+    """Return the rows with texts about labels behind them, and as training counts them."""
+    texts = given.followed_by(about) if about else given
+    taught = Dataset.of(texts, names, max_tokens, spill)
+    if not about:
+        return texts, taught
+    kept = without_copies(taught, [label for label, _ in about], given, valid)
+    return (texts, taught) if len(kept) == len(texts.texts) else (texts.only(kept.tolist()), taught.select(kept))
+
+
+def _check_answers(unlabelled: UnlabelledTexts | None, names: Sequence[str]) -> None:
+    """Refuse probabilities of unlabelled texts that lack labels."""
+    answers = None if unlabelled is None else unlabelled.probability_UC
+    if answers is not None and answers.shape[1] < len(names):
+        raise ConfigError("The probabilities of unlabelled texts lack labels that label_names brings; leave these out.")
 
 
 def _check_columns(task: Task) -> None:
@@ -212,51 +240,17 @@ def _machines_suit(task: Task, dataset: Dataset, names: Sequence[str]) -> bool:
     return why is None
 
 
-def _about_labels(task: Task, names: Sequence[str]) -> list[tuple[str, str]]:
-    """Return texts about labels that are to teach, each behind its label."""
-    config, rows = task.config, len(task.given.texts)
-    if isinstance(config.label_names, Path):
-        if task.learned is not None or config.head == "prototypes":
-            raise ConfigError(
-                "label_names cannot be combined with prototypes, nor with a state that does not hold all rows; leave "
-                "one of the two out, or add the texts to the rows."
-            )
-        found = read_about_labels(config.label_names)
-        for label, _ in found:
-            if why := label_problem(label):
-                raise InputError(f"{config.label_names}: the label {label[:20]!r} {why}.")
-        if alone := sorted({label for label, _ in found} - {*names}):
-            more = f" and {len(alone) - 1:,} more labels have" if len(alone) > 1 else " has"
-            task.callback.note(f"{alone[0]!r}{more} no row: only texts of label_names teach them.")
-        return found
-    if config.label_names == "none" or config.head == "prototypes" or rows > FEW_ROWS_A_LABEL * len(names):
-        return []
-    if found := texts_of_names(names):
-        task.callback.note(NAMES_TEACH)
-    return found
-
-
-def _splits(
-    dataset: Dataset,
-    taught: Dataset,
-    valid: LabelledTexts | None,
-    names: Sequence[str],
-    max_tokens: int,
-    spill: Spill,
-    *,
-    every: bool,
-) -> tuple[list[Split], Int64]:
-    """Return the train-valid splits, and which of them holds out each row: one with `valid`, or else parts of the
-    training rows, `every` one of them in turn or as their number says.
+def _splits(dataset: Dataset, taught: Dataset, valid: Dataset | None, *, every: bool) -> tuple[list[Split], Int64]:
+    """Return the train-valid splits, and which of them holds out each row of `taught`: one with `valid`, or else parts
+    of the training rows, `every` one of them in turn or as their number says.
     """
-    part = np.full(len(dataset.labels), NO_PART)
+    part = np.full(len(taught.labels), NO_PART)
     if valid is not None:
-        return [Split(taught, Dataset.of(valid, names, max_tokens, spill))], part
+        return [Split(taught, valid)], part
     masks = list(masks_of(dataset.corpus.hash, dataset.labels, few=every or None, sets=dataset.sets))
     for i, mask in enumerate(masks):
-        part[mask] = i
-    more = np.zeros(len(taught.labels) - len(dataset.labels), np.bool_)
-    return [taught.split(np.concatenate([mask, more])) for mask in masks], part
+        part[: len(mask)][mask] = i
+    return [taught.split(part == i) for i in range(len(masks))], part
 
 
 def _tell_of_tokens(corpus: Corpus, max_tokens: int, callback: Callback) -> None:

@@ -16,6 +16,7 @@ from textcls_training.config.clock import Clock
 from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.arrays import Int64
+from textcls_training.data.corpus import Corpus
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.unlabelled import UnlabelledTexts
 from textcls_training.distillation.distil import Fitted
@@ -80,6 +81,7 @@ def train(
     stop: Stop | None = None,
     state: Path | None = None,
     from_state: Path | None = None,
+    new_labels: bool = True,
 ) -> TrainReport:
     """Train on `given` and write the model to `output`; see `run`."""
     return run(
@@ -92,6 +94,7 @@ def train(
         stop=stop,
         state=state,
         from_state=from_state,
+        new_labels=new_labels,
     ).report
 
 
@@ -107,6 +110,7 @@ def run(
     state: Path | None = None,
     from_state: Path | None = None,
     every_part: bool = False,
+    new_labels: bool = True,
 ) -> TrainingRun:
     """Train on `given`, write the model to `output`, and return it beside the report.
 
@@ -128,6 +132,7 @@ def run(
         from_state: such a folder of a training that has finished, to which `given` are new rows; see
             `textcls_training.pipeline.continuing`.
         every_part: hold out each part of the rows in turn, as of few rows, however many there are.
+        new_labels: whether texts about labels may bring labels that no row has.
 
     Raises:
         InputError: nothing can be learned from the rows, there is no such teacher, or the vectors cannot be read; or no
@@ -140,7 +145,8 @@ def run(
     """
     check_output_path(output)
     check_alone()
-    task = Task(given, output, config or TrainConfig(), valid, unlabelled, callback, stop or Stop(), None, every_part)
+    config, stop = config or TrainConfig(), stop or Stop()
+    task = Task(given, output, config, valid, unlabelled, callback, stop, None, every_part, new_labels)
     if from_state is not None:
         task = _continued(task, state, from_state)
     with ExitStack() as opened_files:
@@ -174,8 +180,8 @@ def _run(task: Task, state: Path | None, opened_files: ExitStack) -> TrainingRun
     clock.lap("training")
     outcome, whole = DistillationOutcome(fitted, None), not fitted.selected.interrupted
     if distillation is not None and whole:
-        dataset, part, stop = prepared.dataset, prepared.part, task.stop
-        outcome = distillation.run(task.given, task.valid, dataset, part, fitted, task.callback, stop, checkpoints)
+        texts, dataset, part, stop = prepared.texts, prepared.taught, prepared.part, task.stop
+        outcome = distillation.run(texts, task.valid, dataset, part, fitted, task.callback, stop, checkpoints)
         clock.lap("distilling")
     outcome = _with_head(outcome, task.config, len(prepared.names))
     outcome, columns = _with_columns(outcome, task, prepared)
@@ -190,7 +196,7 @@ def _run(task: Task, state: Path | None, opened_files: ExitStack) -> TrainingRun
 
 def _fitted(task: Task, prepared: Prepared, checkpoints: Checkpoints) -> Fitted:
     """Cross-fit the model of the labelled rows."""
-    names, _, dataset, splits, _, resolved, machines = prepared
+    names, _, _, dataset, splits, _, resolved, machines = prepared
     with reproducible(resolved.seed, resolved.impl, len(names)):
         if machines is not None:
             gradient = None if task.config.impl == "one-vs-rest" else resolved
@@ -256,10 +262,11 @@ def _saved(
     fitted, config = outcome.fitted, outcome.fitted.config
     held_out = HeldOut.of(fitted.selected, prepared.names)
     with reproducible(config.seed, config.impl), threadpool_limits(1):
-        vectors = VectorsReport.of(fitted.model, fitted.learned.corpus)
+        vectors = VectorsReport.of(fitted.model, _own_corpus(outcome, prepared))
         info = model_info(task, prepared, outcome, held_out, rows, vectors, columns)
         info = replace(info, example=task.config.example)
-        tables = _save(fitted, task, info, columns.terms, held_out.decisions)
+        own = _own_corpus(outcome, prepared)
+        tables = _save(fitted, task, info, columns.terms, held_out.decisions, own)
     report = TrainReport.of(
         fitted.model,
         fitted.selected,
@@ -276,15 +283,28 @@ def _saved(
     return report, tables
 
 
+def _own_corpus(outcome: DistillationOutcome, prepared: Prepared) -> Corpus:
+    """Return what was learned but texts about labels, which stand behind the rows where nothing else was learned."""
+    corpus = outcome.fitted.learned.corpus
+    if outcome.metadata is not None or not prepared.about_labels:
+        return corpus
+    return corpus.select(np.arange(len(corpus) - prepared.about_labels))
+
+
 def _save(
-    fitted: Fitted, task: Task, info: ModelInfo, terms: ColumnTerms | None, decisions: HeldOutDecisions | None
+    fitted: Fitted,
+    task: Task,
+    info: ModelInfo,
+    terms: ColumnTerms | None,
+    decisions: HeldOutDecisions | None,
+    own: Corpus,
 ) -> Tables:
-    """Write the model file; return the tables that it reads."""
+    """Write the model file, which tells of its `own` rows; return the tables that it reads."""
     given, config, output = task.given, task.config, task.output
     corpus, size = fitted.learned.corpus, fitted.config.size
     if config.head == "linear":
         tables = tables_of(fitted.model, corpus, size)
-        info = _summarised(info, fitted, tables, decisions)
+        info = _summarised(info, fitted, tables, decisions, own)
         save(fitted.model, tables, fitted.selected.calibration, info, output, corpus, terms)
         return tables
     calibration = fitted.selected.calibration
@@ -293,14 +313,16 @@ def _save(
     prototypes = torch_part("export.save_prototypes")
     encoder = prototypes.text_encoder(fitted.model, calibration)
     found: Tables = prototypes.encoder_tables(encoder, corpus, size, given.labels)
-    info = _summarised(info, fitted, found, decisions)
+    info = _summarised(info, fitted, found, decisions, own)
     prototypes.save_prototypes(encoder, found, given.texts, given.labels, info, output, keep_texts=config.keep_texts)
     return found
 
 
-def _summarised(info: ModelInfo, fitted: Fitted, tables: Tables, decisions: HeldOutDecisions | None) -> ModelInfo:
+def _summarised(
+    info: ModelInfo, fitted: Fitted, tables: Tables, decisions: HeldOutDecisions | None, own: Corpus
+) -> ModelInfo:
     """Let the file tell of its held-out rows as well."""
-    summary = held_out_summary(fitted.selected, decisions, fitted.model, fitted.learned.corpus, tables, info.labels)
+    summary = held_out_summary(fitted.selected, decisions, fitted.model, own, tables, info.labels)
     return replace(info, training={**info.training, **summary})
 
 
@@ -311,7 +333,7 @@ def _keep(folder: StateFolder, task: Task, prepared: Prepared, fitted: Fitted) -
         folder,
         task.given,
         prepared.dataset,
-        prepared.part,
+        prepared.part[: len(prepared.dataset.labels)],
         prepared.names,
         task.config,
         fitted.config,

@@ -4,10 +4,13 @@ Numba compiles a function at a time in a process. A training that begins with th
 process somewhere on the way that begins with the last one; each finds what the other has kept.
 """
 
+import os
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Final
 
 import numba
@@ -25,22 +28,38 @@ _COMMAND: Final = ("-P", "-c", f"from {__name__} import compile_ahead; compile_a
 
 @contextmanager
 def compiling_ahead() -> Iterator[Callable[[], None]]:
-    """Give a function that starts the other process, where that is of use; with the block the process is ended."""
+    """Give a function that starts the other process, where that is of use; with the block it comes to its end."""
     with ExitStack() as stack:
 
         def start() -> None:
-            if numba.config.NUMBA_NUM_THREADS > 1 and step.train_batches.stats.cache_path is not None:  # type: ignore[attr-defined]
-                quiet = subprocess.DEVNULL
-                process = subprocess.Popen([sys.executable, *_COMMAND], stdin=quiet, stdout=quiet, stderr=quiet)
-                stack.enter_context(process)
-                stack.callback(process.terminate)
+            # Without it, training takes longer, and that is all.
+            with suppress(OSError):
+                if _is_of_use():
+                    quiet, pipe = subprocess.DEVNULL, subprocess.PIPE
+                    process = subprocess.Popen([sys.executable, *_COMMAND], stdin=pipe, stdout=quiet, stderr=quiet)
+                    stack.enter_context(process)
 
         yield start
 
 
+def _is_of_use() -> bool:
+    """Whether there are two processors, a place for what is compiled, and an interpreter to start."""
+    several = numba.config.NUMBA_NUM_THREADS > 1  # type: ignore[attr-defined]
+    kept = step.train_batches.stats.cache_path is not None  # type: ignore[attr-defined]
+    return several and kept and bool(sys.executable) and not hasattr(sys, "frozen")
+
+
 def compile_ahead() -> None:
-    """Compile what training calls, the last first, and keep it."""
+    """Compile what training calls, the last first, and keep it, until nobody holds the other end of standard input.
+
+    A process that ended within a function might leave an index of machine code that is not there.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    watching = threading.Thread(target=os.read, args=(0, 1), daemon=True)
+    watching.start()
     for function, *arguments in calls():
+        if not watching.is_alive():
+            break
         function.compile(tuple(map(numba.typeof, arguments)))
 
 

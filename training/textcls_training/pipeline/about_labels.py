@@ -1,0 +1,95 @@
+"""Texts about labels that teach beside the rows: the words of their names where rows are few, or those of a file."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from textcls.data.label_names import LabelNames
+from textcls.data.rows import BadRows
+from textcls.errors import ConfigError, InputError
+from textcls.model.labels import label_problem, labels_problem
+from textcls.model.tokenizer import tokenize
+from textcls_training.config.settings import TrainConfig
+from textcls_training.data.arrays import Int64
+from textcls_training.data.dataset import Dataset
+from textcls_training.data.label_names import ADVICE, FEW_ROWS_A_LABEL, read_about_labels, texts_of_names
+from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.fit.callbacks import Callback
+
+NAMES_TEACH: Final = "Rows are few: the names of the labels teach as well (label_names)."
+_IMPOSSIBLE: Final = (
+    "label_names cannot be combined with prototypes, nor with a state that does not hold all rows; choose label_names "
+    "none, and add the texts to the rows."
+)
+
+
+def texts_about_labels(
+    given: LabelledTexts, names: Sequence[str], config: TrainConfig, callback: Callback, *, sampled: bool, new: bool
+) -> list[tuple[str, str]]:
+    """Return texts about labels that are to teach, each behind its label.
+
+    Args:
+        given: the rows.
+        names: their labels.
+        config: what is wanted.
+        callback: told of what teaches, where the training is somebody's own.
+        sampled: whether the state of the training does not hold all rows.
+        new: whether there may be labels that no row has; else texts about these are left out.
+
+    Raises:
+        ConfigError: a file is wanted, and cannot be used.
+        InputError: the file cannot be read, or a label or a text of it cannot be used.
+    """
+    path = config.label_names
+    impossible = sampled or config.head == "prototypes"
+    if isinstance(path, Path):
+        if impossible:
+            raise ConfigError(_IMPOSSIBLE)
+        found = _of_file(path, given, names, callback)
+        return found if new else [(label, text) for label, text in found if label in {*names}]
+    if path == "none" or impossible or len(given.texts) > FEW_ROWS_A_LABEL * len(names):
+        return []
+    found = texts_of_names(names)
+    if found and new:
+        callback.note(NAMES_TEACH)
+    return found
+
+
+def _of_file(path: Path, given: LabelledTexts, names: Sequence[str], callback: Callback) -> list[tuple[str, str]]:
+    several, bad = given.label_sets is not None, BadRows()
+    known = LabelNames.of_labels(names, given.label_column, given.renamed, several=several)
+    found = [(known.name(label, bad), text) for label, text in read_about_labels(path)]
+    if not found:
+        raise InputError(f"{path} says nothing of any label; {ADVICE}.")
+    for label, text in found:
+        if why := label_problem(label):
+            raise InputError(f"{path}: the label {label[:20]!r} {why}.")
+        if not tokenize(text):
+            raise InputError(f"{path}: what is said of {label!r} has no word; write some, or leave it out.")
+    for sentence in bad.odd_rows():
+        callback.note(f"{path}: {sentence}")
+    if alone := sorted({label for label, _ in found} - {*names}):
+        if why := labels_problem(sorted({*names, *alone})):
+            raise InputError(f"With those of {path}, {why}.")
+        more = f" and {len(alone) - 1:,} more labels have" if len(alone) > 1 else " has"
+        callback.note(f"{alone[0]!r}{more} no row: only texts of label_names teach them.")
+    return found
+
+
+def without_copies(taught: Dataset, labels: Sequence[str], given: LabelledTexts, valid: Dataset | None) -> Int64:
+    """Return which of the rows and the texts behind them teach: a copy of a row, which may be held out, or of one that
+    validates would give the answer away.
+
+    Args:
+        taught: the rows, and behind them texts about labels.
+        labels: those of the latter.
+        given: the rows.
+        valid: rows that validate, if there are such.
+    """
+    rows, hashes = len(given.texts), taught.corpus.hash
+    judging = hashes[:rows] if valid is None else np.concatenate([hashes[:rows], valid.corpus.hash])
+    used = given.labels_in_use()
+    copies = np.isin(hashes[rows:], judging) & np.array([label in used for label in labels])
+    return np.flatnonzero(np.concatenate([np.ones(rows, np.bool_), ~copies]))
