@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import random
 import re
 import subprocess
 import sys
@@ -353,3 +354,14 @@ def test_evaluating_the_rows_of_several_labels_says_so_as_well(tmp_path: Path) -
     assert "About 23% of these rows" in succeed(*stored)
     write_rows(data, [("text", "label"), *((f"{text}!", label) for text, label in rows)])
     assert "rows that the model has learned from" not in succeed("evaluate", tmp_path / "m.onnx", data)
+
+
+def test_a_model_that_has_learned_nothing_is_told_of(tmp_path: Path) -> None:
+    words = ["tin", "oak", "sun", "ink", "fog"]
+    chance = random.Random(0)
+    drawn = [(" ".join(chance.choices(words, k=3)), chance.choice("aab")) for _ in range(300)]
+    said = succeed("train", write_rows(tmp_path / "d.csv", [("text", "label"), *drawn]), "--quiet", "--vectors", "none")
+    assert re.search(r"no better than 'a' for every text, which is right in 6\d\.\d% of the rows", said)
+    told = [(f"{text} {label * 3}", label) for text, label in drawn]
+    said = succeed("train", write_rows(tmp_path / "t.csv", [("text", "label"), *told]), "--quiet", "--vectors", "none")
+    assert "no better than" not in said

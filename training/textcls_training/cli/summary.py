@@ -1,5 +1,6 @@
 """What `textcls train` prints of a training."""
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from time import perf_counter
@@ -26,6 +27,8 @@ from textcls_training.pipeline.training_report import TrainReport
 
 # So many texts are answered to tell how long it takes.
 _TIMED: Final = 200
+# What is left of the entropy of the labels where a model has learned next to nothing.
+NEXT_TO_NOTHING: Final = 0.98
 
 
 def summarise(console: Console, report: TrainReport, output: Path) -> None:
@@ -38,17 +41,13 @@ def summarise(console: Console, report: TrainReport, output: Path) -> None:
         _distilled(console, report.distillation)
     if held.rows:
         how = "Held out: " if report.folds == 1 else f"Cross-fitted in {report.folds} parts: "
-        missing = [row.label for row in held.labels if not row.rows]
         scores, tables = _shown(held)
         console.print(Text.assemble(how, scores, f" (before calibration {report.ece_before:.3f})"))
         console.print(*tables, sep="\n")
         if drawn := resting_sentence(report.threshold_rows or {}):
             console.print(drawn, soft_wrap=True, markup=False, highlight=False)
-        if missing:
-            console.print(
-                f"No validation row has {names_of(missing)}, so how well the model does there is unknown.",
-                style="yellow",
-            )
+        for caution in _cautions(held):
+            console.print(caution, style="yellow", soft_wrap=True, markup=False, highlight=False)
     for line in _of_columns(report.columns, report.held_out_rows):
         console.print(line, soft_wrap=True, markup=False, highlight=False)
     if report.vectors is not None:
@@ -98,6 +97,33 @@ def _shown(held: ClassificationReport | LabelSetReport) -> tuple[Text, list[Tabl
     if isinstance(held, LabelSetReport):
         return label_set_evaluation.score_line(held), list(label_set_evaluation.label_table(held))
     return score_line(held), [*top_k_line(held), *label_table(held)]
+
+
+def _cautions(held: ClassificationReport | LabelSetReport) -> Iterator[str]:
+    """Yield what held-out rows cannot tell, and that the model tells little itself."""
+    if said := _says_little(held):
+        yield said
+    if missing := [row.label for row in held.labels if not row.rows]:
+        yield f"No validation row has {names_of(missing)}, so how well the model does there is unknown."
+
+
+def _says_little(held: ClassificationReport | LabelSetReport) -> str | None:
+    """Say that a model has learned next to nothing: neither its answers nor its probabilities are better than what the
+    shares of the labels tell; None if they are.
+    """
+    if isinstance(held, LabelSetReport) or held.cross_entropy is None or held.rows < MIN_ROWS:
+        return None
+    most = max(held.labels, key=lambda label: label.rows)
+    shares = [label.rows / held.rows for label in held.labels if label.rows]
+    entropy = -sum(share * math.log(share) for share in shares)
+    share = most.rows / held.rows
+    by_chance = math.sqrt(share * (1 - share) / held.rows)
+    if held.accuracy > share + by_chance or held.cross_entropy < NEXT_TO_NOTHING * entropy or len(shares) < 2:
+        return None
+    return (
+        f"These answers are no better than {most.label!r} for every text, which is right in {percent(share)} of the "
+        "rows: the texts say little about the labels, or more rows are needed."
+    )
 
 
 def _of_columns(gains: Sequence[ColumnGain], held_out_rows: int) -> Iterator[str]:
