@@ -27,6 +27,8 @@ MOST_LEVELS: Final = 50
 SURE: Final = 0.5
 # Sums that differ by less are the same.
 _SAME: Final = 1e-6
+# Nodes that a message names.
+_NAMED: Final = 3
 
 
 class Node(NamedTuple):
@@ -89,7 +91,8 @@ def full_name(labels: Collection[str], tree: "LabelPaths | None", name: str) -> 
         return f"{node} {sign}" if node in labels else node
     node, *others = tree.called.get(plain, [plain])
     if others:
-        raise ConfigError(f"{plain!r} may be {node!r} or {others[0]!r}: name one by its whole path.")
+        some = " or ".join(map(repr, [node, *others][:_NAMED]))
+        raise ConfigError(f"{plain!r} may be {some}: name one by its whole path.")
     return node
 
 

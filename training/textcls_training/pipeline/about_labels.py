@@ -47,8 +47,7 @@ def texts_about_labels(
     if isinstance(path, Path):
         if impossible:
             raise ConfigError(_IMPOSSIBLE)
-        found = _of_file(path, given, names, callback)
-        return found if new else [(label, text) for label, text in found if label in {*names}]
+        return _of_file(path, given, names, callback, new=new)
     if path == "none" or impossible or len(given.texts) > FEW_ROWS_A_LABEL * len(names):
         return []
     found = texts_of_names(names)
@@ -57,7 +56,9 @@ def texts_about_labels(
     return found
 
 
-def _of_file(path: Path, given: LabelledTexts, names: Sequence[str], callback: Callback) -> list[tuple[str, str]]:
+def _of_file(
+    path: Path, given: LabelledTexts, names: Sequence[str], callback: Callback, *, new: bool
+) -> list[tuple[str, str]]:
     several, bad = given.label_sets is not None, BadRows()
     known = LabelNames.of_labels(names, given.label_column, given.renamed, several=several)
     found = [(known.name(label, bad), text) for label, text in read_about_labels(path)]
@@ -70,8 +71,11 @@ def _of_file(path: Path, given: LabelledTexts, names: Sequence[str], callback: C
             raise InputError(f"{path}: what is said of {label!r} has no word; write some, or leave it out.")
     for sentence in bad.odd_rows():
         callback.note(f"{path}: {sentence}")
-    if alone := sorted({label for label, _ in found} - {*names}):
-        if why := labels_problem(sorted({*names, *alone})):
+    used = {*names}
+    if not new:
+        return [(label, text) for label, text in found if label in used]
+    if alone := sorted({label for label, _ in found} - used):
+        if why := labels_problem(sorted({*used, *alone})):
             raise InputError(f"With those of {path}, {why}.")
         more = f" and {len(alone) - 1:,} more labels have" if len(alone) > 1 else " has"
         callback.note(f"{alone[0]!r}{more} no row: only texts of label_names teach them.")
