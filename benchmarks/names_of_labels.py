@@ -19,7 +19,7 @@ from common import FOLDERS, data_sets, read
 from textcls import Classifier, evaluate
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
-from textcls_training.pipeline import preparing
+from textcls_training.pipeline import about_labels
 from textcls_training.pipeline.training import train
 
 JUDGES = 2_000
@@ -31,7 +31,7 @@ JUDGES = 2_000
 @click.option("--draws", default=3, show_default=True)
 def main(data: tuple[Path, ...], rows: tuple[int, ...], draws: int) -> None:
     """Train on few rows of each label, without names and with them."""
-    preparing.FEW_ROWS_A_LABEL = 10**9  # type: ignore[misc]  # beyond where names teach, too
+    about_labels.FEW_ROWS = 10**9  # type: ignore[misc]  # beyond where names teach, too
     warnings.simplefilter("ignore")
     for name, folder in data_sets(data).items():
         given = read(folder / "train.csv")

@@ -12,7 +12,7 @@ import textcls
 from tests.training.helpers import Recorder
 from textcls import Classifier, ConfigError, InputError
 from textcls_training.config.settings import TrainConfig
-from textcls_training.data.label_names import FEW_ROWS_A_LABEL, texts_of_names
+from textcls_training.data.label_names import texts_of_names
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
 from textcls_training.pipeline.about_labels import NAMES_TEACH
@@ -63,11 +63,25 @@ def test_where_rows_are_few_the_words_of_a_label_answer_it_though_no_row_has_the
 
 
 def test_many_rows_are_taught_by_themselves_alone(tmp_path: Path) -> None:
-    given = GIVEN.only([i % len(GIVEN.texts) for i in range(FEW_ROWS_A_LABEL * len(ROWS) + 1)])
+    given = GIVEN.only([i % len(GIVEN.texts) for i in range(4 * len(GIVEN.texts))])
     *_, notes = trained(tmp_path / "tickets.onnx", given)
     assert NAMES_TEACH not in notes
     trained(tmp_path / "without.onnx", given, label_names="none")
     assert (tmp_path / "tickets.onnx").read_bytes() == (tmp_path / "without.onnx").read_bytes()
+
+
+def test_names_teach_the_labels_of_few_rows_if_these_are_many_and_in_the_script_of_the_rows(tmp_path: Path) -> None:
+    many = [label for label in GIVEN.labels if label != "cancel_account"] * 4
+    given = LabelledTexts(texts=[f"row {i}" for i in range(len(many) + 3)], labels=[*many, *["cancel_account"] * 3])
+    classifier, *_ = trained(tmp_path / "one.onnx", given, epochs=1)
+    assert classifier.info.training["texts_about_labels"] == 1
+    others = [f"{name} {i}" for name in ("first", "second") for i in range(12)]
+    given = LabelledTexts(texts=[*given.texts, *others], labels=[*given.labels, *(text.split()[0] for text in others)])
+    classifier, *_ = trained(tmp_path / "few.onnx", given, epochs=1)
+    assert "texts_about_labels" not in classifier.info.training
+    other = replace(GIVEN, texts=[f"体育新闻 {i}" for i in range(len(GIVEN.texts))])
+    classifier, *_ = trained(tmp_path / "other.onnx", other, epochs=1)
+    assert "texts_about_labels" not in classifier.info.training
 
 
 def test_rows_with_weights_validation_rows_and_several_labels_are_followed_by_names_too(tmp_path: Path) -> None:
@@ -85,7 +99,7 @@ def test_rows_with_weights_validation_rows_and_several_labels_are_followed_by_na
 def test_texts_about_labels_teach_however_many_rows_there_are_and_labels_without_one(tmp_path: Path) -> None:
     about = tmp_path / "about.csv"
     about.write_text("label,text\npraise,thank you this is wonderful\npraise,great work\nlate_delivery,courier\n")
-    given = GIVEN.only([i % len(GIVEN.texts) for i in range(FEW_ROWS_A_LABEL * len(ROWS) + 1)])
+    given = GIVEN.only([i % len(GIVEN.texts) for i in range(4 * len(GIVEN.texts))])
     classifier, report, notes = trained(tmp_path / "tickets.onnx", given, label_names=about)
     assert "'praise' has no row: only texts of label_names teach them." in notes
     assert classifier.labels == ("cancel_account", "late_delivery", "praise", "refund_request")

@@ -17,8 +17,6 @@ ADVICE: Final = (
 )
 # What is read as a table; files with other suffixes, but .json, hold a label a line.
 TABLES: Final = frozenset({".csv", ".tsv", ".xlsx", ".jsonl", ".ndjson", ".parquet"})
-# Rows a label, in the mean, up to which names teach. Measured: training/README.md.
-FEW_ROWS_A_LABEL: Final = 10
 
 _BETWEEN_WORDS: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|[\s!-/:-@\[-`{-~]+")
 # What says something by itself: three letters of the Latin alphabet, or one of another.

@@ -1,6 +1,8 @@
 """Texts about labels that teach beside the rows: the words of their names where rows are few, or those of a file."""
 
+from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -14,11 +16,16 @@ from textcls.model.tokenizer import tokenize
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.arrays import Int64
 from textcls_training.data.dataset import Dataset
-from textcls_training.data.label_names import ADVICE, FEW_ROWS_A_LABEL, read_about_labels, texts_of_names
+from textcls_training.data.label_names import ADVICE, read_about_labels, texts_of_names
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit.callbacks import Callback
 
-NAMES_TEACH: Final = "Rows are few: the names of the labels teach as well (label_names)."
+# Names teach labels of so many rows at most, where these are such a share of all labels. Measured: training/README.md.
+FEW_ROWS: Final = 10
+LEAST_RARE: Final = 0.25
+# Rows, and letters of each, by which names in another script are told, which say nothing of the texts.
+LOOKED_AT: Final = 200
+NAMES_TEACH: Final = "Where rows are few, the names of labels teach as well (label_names)."
 _IMPOSSIBLE: Final = (
     "label_names cannot be combined with prototypes, nor with a state that does not hold all rows; choose label_names "
     "none, and add the texts to the rows."
@@ -48,12 +55,21 @@ def texts_about_labels(
         if impossible:
             raise ConfigError(_IMPOSSIBLE)
         return _of_file(path, given, names, callback, new=new)
-    if path == "none" or impossible or len(given.texts) > FEW_ROWS_A_LABEL * len(names):
-        return []
-    found = texts_of_names(names)
+    found = [] if path == "none" or impossible else _of_rare_labels(given, names)
     if found and new:
         callback.note(NAMES_TEACH)
     return found
+
+
+def _of_rare_labels(given: LabelledTexts, names: Sequence[str]) -> list[tuple[str, str]]:
+    """Return the names of labels of few rows, if there are many such labels."""
+    rows = Counter(given.labels if given.label_sets is None else chain.from_iterable(given.label_sets))
+    rare = {name for name in names if rows[name] <= FEW_ROWS}
+    if len(rare) < LEAST_RARE * len(names):
+        return []
+    letters = [sign for text in given.texts[:LOOKED_AT] for sign in text[:LOOKED_AT] if sign.isalpha()]
+    latin = 2 * sum(map(str.isascii, letters)) >= len(letters)
+    return [(name, text) for name, text in texts_of_names(names) if name in rare and (latin or not text.isascii())]
 
 
 def _of_file(
