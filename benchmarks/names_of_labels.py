@@ -31,7 +31,7 @@ JUDGES = 2_000
 @click.option("--draws", default=3, show_default=True)
 def main(data: tuple[Path, ...], rows: tuple[int, ...], draws: int) -> None:
     """Train on few rows of each label, without names and with them."""
-    about_labels.FEW_ROWS = 10**9  # type: ignore[misc]  # beyond where names teach, too
+    about_labels.RARE_ROWS = 10**9  # type: ignore[misc]  # beyond where names teach, too
     warnings.simplefilter("ignore")
     for name, folder in data_sets(data).items():
         given = read(folder / "train.csv")

@@ -151,6 +151,15 @@ def test_names_that_are_rows_do_not_answer_what_is_held_out(tmp_path: Path) -> N
     assert classifier.info.training["texts_about_labels"] == 1
 
 
+def test_rows_with_columns_are_followed_by_names_without_and_copies_are_left_out_there_too(tmp_path: Path) -> None:
+    texts = [*GIVEN.texts, "late delivery"]
+    rows = [{"text": text, "shop": "ab"[i % 2]} for i, text in enumerate(texts)]
+    options: dict[str, Any] = {"columns": ["shop"], "epochs": 1, "vectors": "none"}
+    with pytest.warns(UserWarning, match="Not calibrated"):
+        textcls.train(rows, [*GIVEN.labels, "late_delivery"], tmp_path / "tickets.onnx", **options)
+    assert Classifier.load(tmp_path / "tickets.onnx").info.training["texts_about_labels"] == len(ROWS) - 1
+
+
 def test_names_weigh_as_the_rows_do_in_the_mean() -> None:
     weighed = replace(GIVEN, weights=[0.25] * 6 + [1.0] * 3)
     assert weighed.followed_by([("late_delivery", "late delivery")]).weights == [*[0.25] * 6, *[1.0] * 3, 0.5]

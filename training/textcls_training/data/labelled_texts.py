@@ -68,7 +68,9 @@ class LabelledTexts:
         )
 
     def followed_by(self, rows: Sequence[tuple[str, str]]) -> "LabelledTexts":
-        """Return these rows, and behind them more of a label and a text each, which weigh as rows do in the mean."""
+        """Return these rows, and behind them more of a label and a text each, which weigh as rows do in the mean and
+        have nothing in the columns beside the text.
+        """
         texts, labels = [text for _, text in rows], [label for label, _ in rows]
         sets, weights = self.label_sets, self.weights
         return replace(
@@ -78,6 +80,7 @@ class LabelledTexts:
             label_sets=None if sets is None else [*sets, *({label: 1.0} for label in labels)],
             weights=None if weights is None else [*weights, *[sum(weights) / len(weights)] * len(texts)],
             rationales=None if self.rationales is None else [*self.rationales, *(() for _ in texts)],
+            cells=[*self.cells, *([""] * len(self.columns) for _ in texts)] if self.columns else (),
         )
 
     def label_names(self) -> list[str]:

@@ -21,7 +21,7 @@ from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit.callbacks import Callback
 
 # Names teach labels of so many rows at most, where these are such a share of all labels. Measured: training/README.md.
-FEW_ROWS: Final = 10
+RARE_ROWS: Final = 10
 LEAST_RARE: Final = 0.25
 # Rows, and letters of each, by which names in another script are told, which say nothing of the texts.
 LOOKED_AT: Final = 200
@@ -64,7 +64,7 @@ def texts_about_labels(
 def _of_rare_labels(given: LabelledTexts, names: Sequence[str]) -> list[tuple[str, str]]:
     """Return the names of labels of few rows, if there are many such labels."""
     rows = Counter(given.labels if given.label_sets is None else chain.from_iterable(given.label_sets))
-    rare = {name for name in names if rows[name] <= FEW_ROWS}
+    rare = {name for name in names if rows[name] <= RARE_ROWS}
     if len(rare) < LEAST_RARE * len(names):
         return []
     letters = [sign for text in given.texts[:LOOKED_AT] for sign in text[:LOOKED_AT] if sign.isalpha()]

@@ -262,10 +262,10 @@ def _saved(
     fitted, config = outcome.fitted, outcome.fitted.config
     held_out = HeldOut.of(fitted.selected, prepared.names)
     with reproducible(config.seed, config.impl), threadpool_limits(1):
-        vectors = VectorsReport.of(fitted.model, _own_corpus(outcome, prepared))
+        own = _own_corpus(outcome, prepared)
+        vectors = VectorsReport.of(fitted.model, own)
         info = model_info(task, prepared, outcome, held_out, rows, vectors, columns)
         info = replace(info, example=task.config.example)
-        own = _own_corpus(outcome, prepared)
         tables = _save(fitted, task, info, columns.terms, held_out.decisions, own)
     report = TrainReport.of(
         fitted.model,

@@ -43,6 +43,8 @@ def test_the_process_keeps_what_it_compiles_and_ends_with_the_block(
 
 def test_a_machine_of_one_processor_compiles_nothing_beside_the_training(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 1)
-    monkeypatch.setattr(subprocess, "Popen", None)
+    started: list[object] = []
+    monkeypatch.setattr(subprocess, "Popen", lambda *given, **_: started.append(given))
     with compiling_ahead() as start:
         start()
+    assert not started
