@@ -46,7 +46,7 @@ class Server(ThreadingHTTPServer):
     ) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.bad, self.fails, self.seconds, self.logprobs, self.samples = bad, fails, seconds, logprobs, samples
-        # A text that is refused, and one at which the server breaks.
+        # A text that is refused, "*" for all of them, and one at which the server breaks.
         self.refuses = self.breaks = ""
         self.asked: Counter[str] = Counter()
         self.requests = 0
@@ -86,8 +86,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(404, b"{}")
         else:
             text = asked["messages"][-1]["content"]
-            if text in (server.refuses, server.breaks):
-                self._send(400 if text == server.refuses else 501, b'{"error": {"message": "no sk-secret-of-mine"}}')
+            if server.refuses in (text, "*") or text == server.breaks:
+                self._send(501 if text == server.breaks else 400, b'{"error": {"message": "no sk-secret-of-mine"}}')
                 return
             with server.guard:
                 server.asked[text] += 1

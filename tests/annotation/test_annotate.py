@@ -208,6 +208,28 @@ def test_before_texts_leave_this_machine_a_person_says_yes(
     assert not server.asked
 
 
+def test_where_texts_go_is_said_also_where_nobody_is_asked_and_a_key_in_the_address_is_not(
+    files: Path, server: Server
+) -> None:
+    secret = server.url.replace("://", "://me:of-mine@")
+    result = annotate(files, f"{secret}?key=of-mine", "--quiet")
+    assert f"The texts are sent to {server.url}/.\n" in result.stderr
+    assert "of-mine" not in result.stderr + annotate(files, "http://me:of-mine@127.0.0.1:9/v1?key=of-mine").stderr
+
+
+def test_a_file_that_nobody_has_named_does_not_say_yes(
+    files: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(files)
+    (files / "textcls.toml").write_text("[annotate]\nyes = true\nquiet = true\n")
+    result = annotate(files, server.url, yes=False)
+    assert result.exit_code == 2
+    assert "Note: textcls.toml in this folder sets yes and quiet.\n" in result.stderr
+    assert "there is nobody to ask: add --yes" in result.stderr
+    assert not server.asked
+    assert annotate(files, server.url, "--config", "textcls.toml", yes=False).exit_code == 0
+
+
 def test_a_limit_of_tokens_holds_and_the_same_command_goes_on(files: Path, server: Server) -> None:
     result = annotate(files, server.url, "--max-tokens-total", "100", "--at-once", "1")
     assert result.exit_code == 0
@@ -413,11 +435,22 @@ def test_a_text_that_the_server_refuses_stops_no_other_and_is_asked_about_again(
     result = annotate(files, server.url)
     assert result.exit_code == 0
     assert "1 row refused by the server, or not answered to the end" in result.stderr
+    assert "Of the last one: the server refuses the request (status 400" in result.stderr
     assert len(rows(files / "out.csv")) == 11
     server.refuses = ""
     assert annotate(files, server.url).exit_code == 0
     assert len(rows(files / "out.csv")) == 12
     assert server.asked[TEXTS[0]] == 1
+
+
+def test_where_a_few_texts_are_all_refused_the_command_fails_and_says_why(files: Path, server: Server) -> None:
+    (files / "texts.csv").write_text("text\nmoney back\nwhere is it\n")
+    server.refuses = "*"
+    result = annotate(files, server.url)
+    assert result.exit_code == 6
+    assert "2 rows refused by the server" in result.stderr
+    assert "the server refuses the request (status 400" in result.stderr
+    assert "Error: No row was answered" in result.stderr
 
 
 def test_labelled_rows_that_nobody_answers_tell_no_agreement(files: Path, server: Server) -> None:

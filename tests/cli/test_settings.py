@@ -44,6 +44,15 @@ def test_a_flag_comes_before_a_variable_before_the_file_before_the_default(train
     assert epochs("--epochs", "7") == 7
 
 
+def test_a_file_that_is_here_cannot_silence_what_is_said_of_it(train_call: dict[str, Any], model_path: Path) -> None:
+    Path("textcls.toml").write_text("[train]\nquiet = true\n[serve]\nlog-texts = true\nport = -1\n")
+    assert "Note: textcls.toml in this folder sets quiet.\n" in run("train", "rows.csv").stderr
+    assert "quiet" not in run("train", "rows.csv", "--quiet").stderr
+    Path("textcls.toml").write_text("[serve]\nlog-texts = true\n")
+    said = run("serve", "missing.onnx").stderr
+    assert "Note: textcls.toml in this folder sets log-texts.\n" in said
+
+
 def test_the_file_is_that_of_the_option_or_the_variable_or_the_one_that_is_here(train_call: dict[str, Any]) -> None:
     for name, seed in (("textcls.toml", 1), ("variable.toml", 2), ("option.toml", 3)):
         Path(name).write_text(f"[train]\nseed = {seed}\n")
@@ -84,7 +93,7 @@ top-k = 3
 """
     )
     result = run("train", "rows.csv")
-    assert result.stderr == "Error: stopped.\n"
+    assert result.stderr.endswith(" and quiet.\nError: stopped.\n")
     config = train_call["config"]
     assert (config.class_weight, config.rationale_weight, config.bigrams) == ("balanced", 2.5, False)
     assert config.ngrams == (2, 4)

@@ -287,6 +287,36 @@ def test_rows_are_read_from_the_web(model_path: Path, tmp_path: Path) -> None:
         assert textcls.read(f"{address}/rows.csv").labels == ["billing"]
 
 
+def test_a_name_and_a_password_in_an_address_are_sent_to_that_server_alone(model_path: Path, tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("text,label\nmy card was charged twice,billing\n")
+
+    class Locked(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.headers["Authorization"])
+            if self.path == "/moved.csv":
+                self.send_response(302)
+                self.send_header("Location", f"{elsewhere}/rows.csv")
+                self.end_headers()
+                return
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write((tmp_path / "rows.csv").read_bytes())
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    asked: list[str | None] = []
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Locked) as server, web(tmp_path) as elsewhere:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://me:p%40ss@127.0.0.1:{server.server_port}"
+        assert textcls.read(f"{address}/rows.csv").labels == ["billing"]
+        assert asked == ["Basic bWU6cEBzcw=="]
+        elsewhere = address.replace("me:p%40ss@127.0.0.1", "localhost")
+        assert textcls.read(f"{address}/moved.csv").labels == ["billing"]
+        assert asked[1:] == ["Basic bWU6cEBzcw==", None]
+        server.shutdown()
+
+
 def test_a_full_disk_is_told_as_such_and_not_as_a_fault_of_the_store(
     model_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -190,7 +190,8 @@ def test_what_cannot_be_compared_is_refused_in_one_sentence(
     assert "empty.csv, line 3 has no answer in column 'predicted_label'" in fail(3, "compare", empty, model_path, data)
     said = fail(2, "compare", several_labels_path, model_path, data)
     assert "model_v1.onnx gives a text one label, and it is compared where texts may have several" in said
-    assert "cannot be reached" in fail(6, "compare", "http://127.0.0.1:9", model_path, data)
+    said = fail(6, "compare", "http://me:of-mine@127.0.0.1:9?key=of-mine", model_path, data)
+    assert "Error: http://127.0.0.1:9/v1/classify cannot be reached" in said
     assert run("compare", tmp_path / "no.onnx", model_path, data).exit_code == 4
     with pytest.raises(InputError, match="no rows"):
         textcls.compare(model_path, model_path, [])

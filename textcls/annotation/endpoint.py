@@ -5,6 +5,7 @@ before it is kept.
 """
 
 import os
+import re
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 from time import perf_counter
@@ -19,6 +20,7 @@ from textcls.annotation.journal import JournalEntry
 from textcls.annotation.price import estimate
 from textcls.annotation.probabilities import Token, mean, of_answer
 from textcls.annotation.prompt import Prompt, RefusedError
+from textcls.data.storage import without_secrets
 from textcls.errors import ConfigError, SurroundingsError
 
 KEY: Final = "OPENAI_API_KEY"
@@ -44,12 +46,14 @@ def address(url: str | None) -> str:
     Raises:
         ConfigError: it is none.
     """
+    # What may be a key stands before the host, and behind the path.
+    shown = re.sub("//[^/]*@", "//", url or "").partition("?")[0]
     try:
         found = str(openai.OpenAI(api_key="none", base_url=url).base_url)
     except (openai.OpenAIError, httpx2.InvalidURL, ValueError) as error:
-        raise ConfigError(f"{url} is no address of a server: {error}.") from error
+        raise ConfigError(f"{shown} is no address of a server: {error}.") from error
     if not found.startswith(("http://", "https://")):
-        raise ConfigError(f"{url} is no address of a server: it begins with http:// or https://.")
+        raise ConfigError(f"{shown} is no address of a server: it begins with http:// or https://.")
     return found
 
 
@@ -108,11 +112,13 @@ class Endpoint:
         except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
             raise ConfigError(f"The server refuses the key in {KEY} ({_status(error)}).") from error
         except openai.NotFoundError as error:
-            raise ConfigError(f"{self.url} has no model {self.model!r}, or is another address (404).") from error
+            shown = without_secrets(self.url)
+            raise ConfigError(f"{shown} has no model {self.model!r}, or is another address (404).") from error
         except openai.APIStatusError as error:
             raise SurroundingsError(f"The server answered with {_status(error)}. {_GOES_ON}") from error
         except openai.APIConnectionError as error:
-            raise SurroundingsError(f"{self.url} cannot be reached, or does not answer in time. {_GOES_ON}") from error
+            shown = without_secrets(self.url)
+            raise SurroundingsError(f"{shown} cannot be reached, or does not answer in time. {_GOES_ON}") from error
         except (openai.APIError, _TooLargeError, ValueError, TypeError, AttributeError, RecursionError) as error:
             # The client does not look whether what it was sent has the form that its types promise.
             raise SurroundingsError(

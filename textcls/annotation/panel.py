@@ -36,13 +36,13 @@ class Annotator:
     Attributes:
         endpoint: asks it.
         answers: that are kept.
-        refused: texts that its server would not answer, and that are not asked about again in this run.
+        refused: texts that its server would not answer, and why; they are not asked about again in this run.
         unusable: texts whose answers named none of the labels, likewise.
     """
 
     endpoint: "Endpoint"
     answers: Answers
-    refused: set[str] = field(default_factory=set)
+    refused: dict[str, str] = field(default_factory=dict)
     unusable: set[str] = field(default_factory=set)
 
     def missing(self, texts: Iterable[str]) -> list[str]:

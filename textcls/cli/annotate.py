@@ -36,8 +36,10 @@ from textcls.cli.options import (
     reading_options,
 )
 from textcls.cli.reading import Reading
+from textcls.cli.settings import found_unasked
 from textcls.data import ReadOptions
 from textcls.data.columns import PROBABILITY
+from textcls.data.storage import without_secrets
 from textcls.data.targets import TargetOptions
 from textcls.data.writing import NewTable
 from textcls.display.terminal.annotation import (
@@ -50,7 +52,7 @@ from textcls.display.terminal.annotation import (
 from textcls.display.terminal.console import stderr_console
 from textcls.display.terminal.progress import progress_on
 from textcls.display.text import plural
-from textcls.errors import ConfigError, InputError
+from textcls.errors import ConfigError, InputError, SurroundingsError
 
 optional_dependencies.look_for("openai")
 
@@ -189,6 +191,8 @@ def annotate(
                 f"{error} What was answered is in {kept}: rename it like the new output, and nothing is asked again."
             ) from error
         _say_at_the_end(panel, given, len(given.rows) - done)
+    if not done and any(one.without_answer for one in panel.annotators):
+        raise SurroundingsError(f"No row was answered; {output} has none.")
     click.echo(
         f"{plural(done, 'row')} of {len(given.rows):,} -> {output}."
         + (f" Next: textcls train LABELLED --unlabelled {output} --probabilities '{PROBABILITY}*'" if done else "")
@@ -218,12 +222,14 @@ def _say_takes(panel: Panel, given: Rows, samples: int) -> None:
 
 
 def _confirm(url: str, *, yes: bool) -> None:
-    """Let a person say whether texts may leave this machine."""
-    if yes:
+    """Say where texts go, and let a person say whether they may leave this machine: a file found by chance does not."""
+    shown = without_secrets(url)
+    if yes and not found_unasked("yes"):
+        click.echo(f"The texts are sent to {shown}.", err=True)
         return
     if not _is_asked():
-        raise ConfigError(f"The texts would be sent to {url}, and there is nobody to ask: add --yes if they may.")
-    click.confirm(f"The texts are sent to {url}. Go on?", abort=True, err=True)
+        raise ConfigError(f"The texts would be sent to {shown}, and there is nobody to ask: add --yes if they may.")
+    click.confirm(f"The texts are sent to {shown}. Go on?", abort=True, err=True)
 
 
 def _is_asked() -> bool:

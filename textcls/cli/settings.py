@@ -70,8 +70,18 @@ def add(command: click.Command, commands: Sequence[str]) -> None:
     )
 
 
+def found_unasked(option: str) -> bool:
+    """Say whether the value of an option of the command that runs comes from a file that nobody has named."""
+    context = click.get_current_context()
+    from_file = context.get_parameter_source(option) is click.core.ParameterSource.DEFAULT_MAP
+    return from_file and bool(context.meta.get(_UNASKED))
+
+
 def _telling(command: click.Command, run: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what runs a command, and says before what a file sets unasked, or that one that was named sets nothing."""
+    """Return what runs a command, and says before what a file sets unasked, or that one that was named sets nothing.
+
+    A file cannot silence what is said of it: `--quiet` does, or its variable.
+    """
 
     @wraps(run)
     def told(*args: Any, **given: Any) -> Any:
@@ -79,9 +89,8 @@ def _telling(command: click.Command, run: Callable[..., Any]) -> Callable[..., A
         if (found := context.meta.get(_WITHOUT)) and not context.params.get("quiet"):
             said = f"{found} sets nothing for textcls {command.name}: it has no [{command.name}]."
             click.echo(f"Note: {said}", err=True)
-        if context.meta.get(_UNASKED) and context.params.get("quiet") is False:
-            sources = ((key_of(one), context.get_parameter_source(one.name or "")) for one in command.params)
-            names = [key for key, source in sources if source is click.core.ParameterSource.DEFAULT_MAP]
+        if not context.params.get("quiet") or found_unasked("quiet"):
+            names = [key_of(one) for one in command.params if found_unasked(one.name or "")]
             if names:
                 click.echo(f"Note: {NAME} in this folder sets {listed(names)}.", err=True)
         return run(*args, **given)

@@ -3,12 +3,28 @@
 import http.client
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
+from urllib.parse import unquote_to_bytes, urlsplit
 
 # A server that is silent for so many seconds has gone.
 _SILENCE: Final = 60
+
+
+def request_to(
+    address: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+) -> urllib.request.Request:
+    """Return a request for what is behind an address, with the name and password that stand in it as RFC 7617 says; no
+    other host that the server names gets these.
+    """
+    parts = urlsplit(address)
+    user, at, host = parts.netloc.rpartition("@")
+    request = urllib.request.Request(parts._replace(netloc=host).geturl(), body, dict(headers or {}))
+    if at:
+        request.add_unredirected_header("Authorization", f"Basic {b64encode(unquote_to_bytes(user)).decode()}")
+    return request
 
 
 class WebFile:
@@ -16,7 +32,7 @@ class WebFile:
 
     def __init__(self, address: str) -> None:
         with _saying():
-            self._answer: http.client.HTTPResponse = urllib.request.urlopen(address, timeout=_SILENCE)
+            self._answer: http.client.HTTPResponse = urllib.request.urlopen(request_to(address), timeout=_SILENCE)
 
     def __enter__(self) -> "WebFile":
         return self

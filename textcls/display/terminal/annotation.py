@@ -81,7 +81,8 @@ def cost_of_answers(answers: Sequence[tuple[Tokens, float, Price | None]], texts
 def rows_without_answers(annotators: Sequence[Annotator], texts: Sequence[str], missing: int) -> list[str]:
     """Say why so many of these texts, one a row, have no answer."""
     without = {text for one in annotators for text in one.missing(texts)}
-    refused = {text for one in annotators for text in one.refused} - without
+    why = {text: why for one in annotators for text, why in one.refused.items()}
+    refused = why.keys() - without
     rows_refused, unasked = (sum(text in some for text in texts) for some in (refused, without))
     said = []
     if none := missing - rows_refused - unasked:
@@ -89,7 +90,7 @@ def rows_without_answers(annotators: Sequence[Annotator], texts: Sequence[str], 
     if rows_refused:
         said.append(
             f"{plural(rows_refused, 'row')} refused by the server, or not answered to the end: left out, and asked "
-            "about again next time."
+            f"about again next time. Of the last one: {list(why.values())[-1]}"
         )
     if unasked:
         said.append(

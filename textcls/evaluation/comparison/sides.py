@@ -7,10 +7,13 @@ from itertools import islice
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Final, NamedTuple, Protocol
+from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
+from textcls.data.storage import without_secrets
+from textcls.data.web import request_to
 from textcls.errors import ConfigError, InputError, SurroundingsError
 from textcls.jobs.batch.chunks import ROWS
 from textcls.model.artifact import LABELS_WRITTEN
@@ -186,8 +189,10 @@ class ServiceSide:
     """A service: the address of `textcls serve`, or of whatever answers `/v1/classify` as it does."""
 
     def __init__(self, address: str, *, several: bool = False) -> None:
-        self.name, self.several = address, several
-        self._url = address if "/v1/" in address else f"{address.rstrip('/')}/v1/classify"
+        self.name, self.several = without_secrets(address), several
+        parts = urlsplit(address)
+        path = parts.path if "/v1/" in parts.path else f"{parts.path.rstrip('/')}/v1/classify"
+        self._url = parts._replace(path=path).geturl()
 
     def answers(self, texts: Sequence[Text]) -> SideAnswers:
         """Ask for all texts, some at a time.
@@ -201,10 +206,10 @@ class ServiceSide:
         import urllib.error
         import urllib.request
 
-        headers = {"content-type": "application/json"}
+        headers, shown = {"content-type": "application/json"}, without_secrets(self._url)
         if key := os.environ.get(KEY_VARIABLE):
             headers["authorization"] = f"Bearer {key}"
-        request = urllib.request.Request(self._url, json.dumps({"inputs": texts}, default=str).encode(), headers)
+        request = request_to(self._url, json.dumps({"inputs": texts}, default=str).encode(), headers)
         try:
             with urllib.request.urlopen(request, timeout=REQUEST_SECONDS) as answer:
                 results = json.loads(answer.read(MOST_ANSWER_BYTES))["results"]
@@ -215,12 +220,12 @@ class ServiceSide:
                 why += f"; set {KEY_VARIABLE} to its key"
             elif said := _message(error.read(MOST_MESSAGE_BYTES)):
                 why += f": {said}"
-            raise SurroundingsError(f"{self._url} {why}.") from error
+            raise SurroundingsError(f"{shown} {why}.") from error
         except OSError as error:
-            raise SurroundingsError(f"{self._url} cannot be reached: {getattr(error, 'reason', error)}.") from error
+            raise SurroundingsError(f"{shown} cannot be reached: {getattr(error, 'reason', error)}.") from error
         except (ValueError, KeyError, TypeError) as error:
             several = " with a model that may give several labels" if self.several else ""
-            raise SurroundingsError(f"{self._url} does not answer as textcls serve does{several}.") from error
+            raise SurroundingsError(f"{shown} does not answer as textcls serve does{several}.") from error
 
 
 def _message(body: bytes) -> str:

@@ -1,10 +1,12 @@
 """A model of which everything can be worked out by hand, and one measurement by every method."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from numba.core.registry import CPUDispatcher as Dispatcher
 
 from faithfulness.benchmark import explain_benchmark
 from faithfulness.explained_text import ExplainedText, explained_texts
@@ -36,6 +38,16 @@ class Adder:
 def case_of(text: str, max_tokens: int = 100) -> ExplainedText:
     (case,) = explained_texts(Adder(), [text], max_tokens)
     return case
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interpreted_shap() -> None:
+    """Leave the loops of SHAP as they are written: to compile them takes longer than all of these tests do."""
+    pytest.importorskip("shap")
+    for name in [name for name in sys.modules if name.startswith("shap.")]:
+        for variable, value in list(vars(sys.modules[name]).items()):
+            if isinstance(value, Dispatcher):
+                setattr(sys.modules[name], variable, np.errstate(all="ignore")(value.py_func))
 
 
 @pytest.fixture(scope="session")
