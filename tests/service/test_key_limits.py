@@ -22,7 +22,7 @@ def test_a_key_beyond_its_rate_is_told_so_and_others_are_not_held_up(classifier:
         assert [post(client, headers=bearer(KEYS[0])).status_code for _ in range(2)] == [200, 200]
         refused = post(client, headers=bearer(KEYS[0]))
         assert message(refused, 429).startswith(
-            "The key desk exceeds key_rate, which is 0.01 requests a second to a worker, 2 at once: try again in "
+            "The key desk exceeds key_rate, which is 0.01 a second to a worker, 2 at once: try again in "
         )
         assert 90 <= int(refused.headers["retry-after"]) <= 100
         assert post(client, headers=bearer(KEYS[1])).status_code == 200

@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 import pytest
 
@@ -32,6 +33,24 @@ def test_models_are_chosen_by_name_and_the_header_says_which_answered(model_path
         assert [(card["name"], card["default"]) for card in cards] == [("a", True), ("b", False)]
 
 
+def test_names_of_any_script_are_served_as_they_are(model_path: Path, tmp_path: Path) -> None:
+    names = ["A%2FB", "S\u00fcd 1", "\u5317\u4eac"]
+    for name in names:
+        shutil.copy(model_path, tmp_path / f"{name}.onnx")
+    sources = registry.resolve([str(tmp_path)])
+    served = [registry.serve(Classifier.load(one.path), one.name) for one in sources]
+    with serving(Service(registry.generation(1, served), Settings())) as client:
+        assert [card["name"] for card in client.get("/v1/models").json()["models"]] == names
+        for name in names:
+            answers = [post(client, json.dumps({"inputs": "a", "model": name}).encode())]
+            answers.append(client.post(f"/v1/models/{quote(name)}:predict", json={"instances": ["a"]}))
+            answers.append(client.get(f"/v2/models/{quote(name)}"))
+            assert [answer.status_code for answer in answers] == [200] * 3
+            assert unquote(answers[0].headers["x-model"].partition(";")[0]) == name
+            assert answers[2].json()["name"] == name
+        assert f'model="{names[1]}"' in client.get("/metrics").text
+
+
 def test_a_folder_is_all_its_models(model_path: Path, tmp_path: Path) -> None:
     for name in ("b@v2.onnx", "a.onnx", "notes.txt"):
         shutil.copy(model_path, tmp_path / name)
@@ -42,7 +61,7 @@ def test_a_folder_is_all_its_models(model_path: Path, tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (["a=x.onnx", "a=y.onnx"], "Two models are called a"),
-        (["my model.onnx"], "give it one, as in tickets=model.onnx"),
+        (["a:b.onnx"], "rename the file, or give it a name, as in tickets=model.onnx"),
         (["a@b c=x.onnx"], "is not a version"),
         (["tests"], "contains no model"),
     ],

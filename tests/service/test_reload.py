@@ -13,7 +13,7 @@ from tests.service.clients import ADMIN, KEYS, Load, bearer, client_of, message,
 from tests.service.processes import MAIN, command, until
 from tests.service.reloading import LABELS, REFUSED, change_metadata, served
 from tests.service.server import service, serving
-from textcls import Classifier, SurroundingsError
+from textcls import ArtifactError, Classifier, SurroundingsError
 from textcls.server.admission.auth import Keys
 from textcls.server.models import loading
 from textcls.server.models.store import GenerationStore
@@ -140,6 +140,7 @@ def test_a_reload_needs_the_admin_key_and_says_how_many_workers_took_part(store:
             "generation": 2,
             "workers": 1,
             "changed_labels": [],
+            "changed_columns": [],
         }
         assert client.get("/v1/models", headers=bearer(KEYS[0])).json()["generation"] == 2
 
@@ -211,7 +212,23 @@ def test_labels_in_another_order_are_the_same_labels(model: Path, model_path: Pa
     store = GenerationStore(folder, [str(model)], Settings(same_labels=True))
     store.publish()
     change_metadata(model_path, model, labels=LABELS[::-1])
-    assert store.publish() == (2, ())
+    assert store.publish() == (2, ((), ()))
+
+
+def test_a_reload_to_a_model_that_reads_other_columns_says_so_or_is_refused(
+    model: Path, model_path: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    store, strict = (GenerationStore(folder, [str(model)], Settings(same_labels=same)) for same in (False, True))
+    store.publish()
+    change_metadata(model_path, model, text_columns=["body"])
+    assert store.publish().changes.columns == ()  # Requests send texts alone.
+    change_metadata(model_path, model, text_columns=["title", "body"])
+    said = r"The columns would change \(tickets: 2 added 'title' 'body', 0 removed\), and same_labels is set"
+    with pytest.raises(ArtifactError, match=said):
+        strict.publish()
+    assert store.publish().changes == ((), (("tickets", ("title", "body"), ()),))
 
 
 @pytest.mark.parametrize("count", ["1", "2"])

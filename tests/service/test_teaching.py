@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.model_metadata import metadata_of, with_metadata
 from tests.service.clients import ADMIN, KEYS, bearer, message, numbers
 from tests.service.processes import PATIENCE, until
 from tests.service.server import lines, service, serving
@@ -97,6 +98,30 @@ def test_a_label_may_hold_what_a_path_divides(model: Path) -> None:
         assert label in listed(client)
         assert take_back(client, "a%2Fb%3Fc%252F%20d%0A%E8%AA%9E").json()["label"] == label
         assert label not in listed(client)
+
+
+def test_examples_of_several_columns_are_rows_as_those_that_are_classified(model: Path, prototypes_path: Path) -> None:
+    model.write_bytes(
+        with_metadata(prototypes_path, metadata_of(prototypes_path) | {"text_columns": ["title", "body"]})
+    )
+    with teaching(model) as (client, _):
+        address, admin = "/v1/models/tickets/labels", bearer(ADMIN)
+        rows = [{"title": "zebra", "body": "an okapi"}, {"title": "", "body": "three zebras"}]
+        answer = client.post(address, json={"label": "animals", "examples": rows}, headers=admin)
+        assert (answer.status_code, answer.json()["examples"]) == (200, 2)
+        asked = {"inputs": {"title": "an okapi", "body": "zebra"}}
+        assert client.post("/v1/classify", json=asked).json()["results"][0]["label"] == "animals"
+        answer = client.post(address, json={"label": "animals", "examples": ["zebra"]}, headers=admin)
+        assert "examples[0] is one text, and the model 'tickets' was trained on" in message(answer, 422)
+
+
+def test_in_a_tree_the_whole_name_of_a_label_is_told(model: Path, prototypes_path: Path) -> None:
+    labels = [f"desk > {label}" for label in metadata_of(prototypes_path)["labels"]]
+    model.write_bytes(with_metadata(prototypes_path, metadata_of(prototypes_path) | {"labels": labels}))
+    with teaching(model) as (client, _):
+        assert teach(client, label="desk > animals").json()["new"]
+        assert take_back(client, "animals").json()["label"] == "desk > animals"
+        assert "write its whole path, such as 'desk > animals'" in message(teach(client), 422)
 
 
 def test_who_taught_what_is_told_in_the_audit_trail_without_a_text(

@@ -2,6 +2,7 @@
 
 import csv
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.command_line import fail, run, succeed, write_rows
 from textcls.errors import InputError
+from textcls.server.models.registry import resolve
 from textcls_training.pipeline.many import file_name, jobs_of_files
 
 QUICK = ("--epochs", "1", "--size", "small", "--quiet")
@@ -93,6 +95,10 @@ def test_groups_have_names_of_their_own_that_stay_in_their_folder(names: list[st
     files = [file_name(name) for name in names]
     assert len(set(files)) == len(names)
     assert all("/" not in name and "\0" not in name and not name.startswith(".") for name in files)
+    with TemporaryDirectory() as folder:
+        for name in files:
+            (Path(folder) / name).touch()
+        assert {f"{source.name}.onnx" for source in resolve([folder])} == set(files)
 
 
 def test_names_that_are_too_long_for_a_file_are_cut_and_stay_apart() -> None:

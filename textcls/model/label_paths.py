@@ -218,11 +218,19 @@ class LabelPaths:
         return [i for i, path in enumerate(self.paths) if path[: len(node)] == node]
 
     def problem(self, label: str) -> str | None:
-        """Return why a label cannot stand in the tree, as a clause that follows it; None if it can."""
-        sign = self.separator.strip()
-        if all(part and not part.startswith(sign) and not part.endswith(sign) for part in self.path(label)):
+        """Return why a label cannot be added to the tree, as a clause that follows it; None if it can, or is there."""
+        sign, path = self.separator.strip(), self.path(label)
+        if path in self.paths:
             return None
-        return f"has an empty part between separators {sign!r}"
+        if not all(part and not part.startswith(sign) and not part.endswith(sign) for part in path):
+            return f"has an empty part between separators {sign!r}"
+        whole = self.name(tuple(part.strip() for part in label.split(sign)))
+        if self.path(whole) != path and not any(sign in part for other in self.paths for part in other):
+            return f"has {sign!r} without the spaces around it: write {whole!r}"
+        if len(path) == 1 and min(map(len, self.paths)) > 1:
+            whole = self.name((*self.paths[0][:-1], *path))
+            return f"would stand at the top of the tree, where no other is: write its whole path, such as {whole!r}"
+        return None
 
     def knows(self, label: str) -> bool:
         """Whether the tree has a node of the path of a label."""

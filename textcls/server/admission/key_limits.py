@@ -62,7 +62,7 @@ class KeyLimits:
                 wait = (1 - state.tokens) / self._rate
                 raise RefusalError(
                     429,
-                    f"The key {name} exceeds key_rate, which is {self._rate:g} requests a second to a worker, "
+                    f"The key {name} exceeds key_rate, which is {self._rate:g} a second to a worker, "
                     f"{self._burst:,} at once: try again in {wait:.2g} s.",
                     retry_after=str(math.ceil(wait)),
                 )

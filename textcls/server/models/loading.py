@@ -25,6 +25,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from textcls import errors
 from textcls.errors import ArtifactError, SurroundingsError, TextclsError
 from textcls.model import artifact
+from textcls.model.artifact import ModelInfo
 from textcls.model.classifier import Classifier
 from textcls.server.admission import auth
 from textcls.server.models import file_stamps, registry, rewriting
@@ -108,8 +109,22 @@ def _copy(source: ModelSource, request: LoadRequest) -> ModelEntry:
         shared_folder.write(copy, data)
     bins = registry.bins_json(classifier.info)
     return ModelEntry(
-        source.name, source.version, digest, source.path, tuple(classifier.labels), bins, len(data), source.published
+        name=source.name,
+        version=source.version,
+        sha256=digest,
+        path=source.path,
+        labels=tuple(classifier.labels),
+        columns=_columns(classifier.info),
+        bins=bins,
+        bytes=len(data),
+        published=source.published,
     )
+
+
+def _columns(info: ModelInfo) -> tuple[str, ...]:
+    """Return the columns that requests name; none where they send texts alone, whose column does not count."""
+    names = (*info.text_columns, *(column.name for column in info.columns))
+    return names if len(names) > 1 else ()
 
 
 def in_thread(work: Callable[[], Result]) -> "Future[Result]":

@@ -22,6 +22,7 @@ class ModelEntry:
         sha256: of the file, and the name of the copy.
         path: the operator's file.
         labels: of the model, in the order of the file.
+        columns: that requests name; none where they send texts alone.
         bins: in which its answers are counted, as `Bins.to_json` gives them; None where the file knows of none.
         bytes: of the file when it was read.
         published: whether it is a version of a registry, which never changes.
@@ -32,6 +33,7 @@ class ModelEntry:
     sha256: str
     path: Path
     labels: tuple[str, ...]
+    columns: tuple[str, ...]
     bins: dict[str, Any] | None
     bytes: int
     published: bool
@@ -39,7 +41,8 @@ class ModelEntry:
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Self:
         """Return the entry that is plain data in a manifest."""
-        return cls(**{**found, "path": Path(found["path"]), "labels": tuple(found["labels"])})
+        tuples = {name: tuple(found[name]) for name in ("labels", "columns")}
+        return cls(**{**found, **tuples, "path": Path(found["path"])})
 
     def rewritten(self, digest: str, info: ModelInfo) -> "ModelEntry":
         """Return the entry once its file has another content."""
@@ -116,21 +119,20 @@ class Manifest:
         """Return the next generation."""
         return Manifest(self.number + 1, self.copies, found, rewriting)
 
-    def changes_to(self, after: Loaded) -> tuple["Change", ...]:
-        """Return the models of both whose sets of labels differ."""
-        had, changes = {entry.name: entry.labels for entry in self.models}, []
-        for entry in after.models:
-            change = label_change(had.get(entry.name, entry.labels), entry.labels)
-            if change is not None:
-                changes.append(Change(entry.name, *change))
-        return tuple(changes)
+    def changes_to(self, after: Loaded) -> "Changes":
+        """Return the models of both that know other labels than before, or read other columns."""
+        had = {entry.name: entry for entry in self.models}
+        both = [(had[entry.name], entry) for entry in after.models if entry.name in had]
+        labels = ((new.name, label_change(old.labels, new.labels)) for old, new in both)
+        columns = ((new.name, label_change(old.columns, new.columns)) for old, new in both)
+        return Changes(*(tuple(Change(name, *one) for name, one in some if one) for some in (labels, columns)))
 
 
 NOTHING_SERVED: Final = Manifest(0, (), Loaded((), (), (), []))
 
 
 class Change(NamedTuple):
-    """A model whose labels are not those that it had, each in the order of the file that has it."""
+    """A model whose labels, or columns, are not those that it had, each in the order of the file that has it."""
 
     model: str
     added: tuple[str, ...]
@@ -138,6 +140,13 @@ class Change(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.model}: {LabelChange(self.added, self.removed)}"
+
+
+class Changes(NamedTuple):
+    """What differs of models between two generations."""
+
+    labels: tuple[Change, ...]
+    columns: tuple[Change, ...]
 
 
 def _json(value: Loaded | Manifest) -> bytes:

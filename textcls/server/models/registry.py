@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
+from urllib.parse import quote
 
 import orjson
 
@@ -22,6 +23,8 @@ from textcls.versions import folder as versions
 from textcls.versions.folder import Registry
 from textcls.versions.record import NAME
 
+# As `textcls train-many` calls files after groups of any name; paths and headers of HTTP have the rest as %XX.
+_MODEL_NAME: Final = re.compile(r"(?![. ])[\w .,+=~%-]{1,250}")
 _NAMED: Final = re.compile(r"(?:(?P<name>[^=@/]+)(?:@(?P<version>[^=@/]+))?=)?(?P<path>.+)", re.DOTALL)
 
 
@@ -108,10 +111,10 @@ def resolve(arguments: Sequence[str]) -> tuple[ModelSource, ...]:
         raise ConfigError("There is no model to serve: name a file, NAME=FILE, a folder of files, or a registry.")
     found = [source for argument in arguments for source in _expand(argument)]
     for source in found:
-        if not NAME.fullmatch(source.name):
+        if not _MODEL_NAME.fullmatch(source.name):
             raise ConfigError(
-                f"{source.path} cannot be served as {source.name!r}: names are up to 64 letters, digits, '.', '_' and "
-                "'-'; give it one, as in tickets=model.onnx."
+                f"{source.path} cannot be served as {source.name!r}: names are up to 250 letters, digits, spaces and "
+                "any of . , _ - + = ~ %; rename the file, or give it a name, as in tickets=model.onnx."
             )
         if source.version is not None and not NAME.fullmatch(source.version):
             raise ConfigError(f"{source.version!r} is not a version: use up to 64 letters, digits, '.', '_' and '-'.")
@@ -175,7 +178,7 @@ def serve(
     digest = digest or sha256(artifact.read_file(classifier.path)).hexdigest()
     version = version_of(version, digest)
     model = {"name": name, "version": version, "format_version": info.format_version, "labels": len(info.labels)}
-    header = f'{name}; version="{version}"; sha256="{digest}"'
+    header = f'{quote(name, safe=" ,+=~")}; version="{version}"; sha256="{digest}"'
     return Served(
         name,
         version,

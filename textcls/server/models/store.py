@@ -26,7 +26,7 @@ from textcls.model.classifier import Classifier
 from textcls.model.teaching import Taught
 from textcls.server.admission.auth import Keys
 from textcls.server.models import file_stamps, loading, registry, rewriting
-from textcls.server.models.manifest import NOTHING_SERVED, Change, Loaded, Manifest, ModelEntry, Rewriting
+from textcls.server.models.manifest import NOTHING_SERVED, Changes, Loaded, Manifest, ModelEntry, Rewriting
 from textcls.server.models.registry import Generation
 from textcls.server.monitoring.exposition import ShownModel
 from textcls.server.settings import Settings
@@ -39,10 +39,10 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 
 class ReloadResult(NamedTuple):
-    """A generation that has been written down: its number, and the models whose set of labels it changed."""
+    """A generation that has been written down: its number, and what it changed of models that were served before."""
 
     number: int
-    changes: tuple[Change, ...]
+    changes: Changes
 
 
 class Rewritten(NamedTuple):
@@ -81,8 +81,8 @@ class GenerationStore:
         """Read the operator's models and keys anew, test them, and let them be served.
 
         Raises:
-            ArtifactError: a file cannot be used, or has other labels than before although `same_labels` is set; nothing
-                has changed.
+            ArtifactError: a file cannot be used, or knows other labels or reads other columns than before although
+                `same_labels` is set; nothing has changed.
             ConfigError: likewise.
             SurroundingsError: the files cannot be read in time, the shared folder cannot be written to, or another
                 exchange is still under way; nothing has changed.
@@ -100,8 +100,9 @@ class GenerationStore:
                 self._has_manifest = True
             finally:
                 self._forget()
-        for change in changes:
-            _LOGGER.warning("The labels are others than before, of %s", change)
+        for what, some in changes._asdict().items():
+            for change in some:
+                _LOGGER.warning("The %s are others than before, of %s", what, change)
         return ReloadResult(manifest.number, changes)
 
     def rewrite(self, name: str, make: Callable[[bytes, Path, str], Taught]) -> Rewritten:
@@ -291,17 +292,18 @@ class GenerationStore:
     def _most_bytes(self) -> int:
         return min(self._settings.max_model_bytes, artifact.MOST_BYTES)
 
-    def _changes(self, before: Manifest, after: Loaded, advice: str) -> tuple[Change, ...]:
-        """Return which labels change.
+    def _changes(self, before: Manifest, after: Loaded, advice: str) -> Changes:
+        """Return which labels change, and which columns are read.
 
         Raises:
             ArtifactError: some do, although `same_labels` is set.
         """
         changes = before.changes_to(after)
-        if changes and self._settings.same_labels:
-            raise ArtifactError(
-                f"The labels would change ({'; '.join(map(str, changes))}), and same_labels is set: {advice}."
-            )
+        for what, some in changes._asdict().items():
+            if some and self._settings.same_labels:
+                raise ArtifactError(
+                    f"The {what} would change ({'; '.join(map(str, some))}), and same_labels is set: {advice}."
+                )
         return changes
 
     def _check_size(self, manifest: Manifest, after: Loaded, changed: str, size: int) -> None:

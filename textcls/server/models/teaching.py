@@ -45,12 +45,14 @@ class Learnt(NamedTuple):
 
     Attributes:
         file: what became of the model's file.
+        name: of the label, as the model has it.
         label: what was taught; None where a label was taken back.
         left: whether the model still knows the label, as one that is taken back may be of its training.
         served: the model, which this worker need not load again.
     """
 
     file: Rewritten
+    name: str
     label: TaughtLabel | None
     left: bool
     served: Served
@@ -80,8 +82,8 @@ def learn(store: GenerationStore, served: Served, lesson: Lesson) -> Learnt:
     (taught,) = done
     version = served.version if served.version != registry.version_of(None, served.sha256) else None
     now = registry.serve(taught.classifier, served.name, version, file.after)
-    known = taught.classifier.known_as(lesson.label) in taught.classifier.labels
-    return Learnt(file, next(iter(taught.labels), None), known, now)
+    name = served.classifier.known_as(lesson.label)
+    return Learnt(file, name, next(iter(taught.labels), None), name in taught.classifier.labels, now)
 
 
 def _changed(classifier: Classifier, data: bytes, lesson: Lesson) -> Taught:

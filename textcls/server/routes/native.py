@@ -24,7 +24,7 @@ from textcls.server.routes.dependencies import (
     check_origin,
     require_key,
 )
-from textcls.server.routes.schemas import ChangedLabels, Health, ModelCard, ModelColumn, Models, Reloaded
+from textcls.server.routes.schemas import Changed, Health, ModelCard, ModelColumn, Models, Reloaded
 
 texts = router(WITH_KEY)
 administration = router(WITH_ADMIN_KEY)
@@ -97,15 +97,15 @@ def _card(served: Served, *, default: bool, teaching: bool) -> ModelCard:
 async def reload(asked: Asked) -> Response:
     """Test the files and exchange the models of all workers; a bad file changes nothing, and the answer says why.
 
-    Needs the admin key. Keys are read anew as well. A model whose set of labels is another than before is told of, or
-    refused where `same_labels` is set.
+    Needs the admin key. Keys are read anew as well. A model that knows other labels than before, or reads other columns
+    of a row, is told of, or refused where `same_labels` is set.
     """
     done, workers = await asked.service.reload(asked.caller)
-    changed = [
-        ChangedLabels(model=change.model, added=list(change.added), removed=list(change.removed))
-        for change in done.changes
-    ]
-    return json(Reloaded(generation=done.number, workers=workers, changed_labels=changed))
+    labels, columns = (
+        [Changed(model=change.model, added=list(change.added), removed=list(change.removed)) for change in some]
+        for some in done.changes
+    )
+    return json(Reloaded(generation=done.number, workers=workers, changed_labels=labels, changed_columns=columns))
 
 
 @administration.api_route("/v1/admin/{path:path}", methods=absent.METHODS, include_in_schema=False)

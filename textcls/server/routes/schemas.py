@@ -9,7 +9,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from textcls.model.artifact import Task
 from textcls.model.columns import Kind
-from textcls.server.inference.schemas import Inputs, Score, StrictRequest
+from textcls.server.inference.schemas import Rows, Score, StrictRequest
 
 
 class ModelColumn(BaseModel):
@@ -77,12 +77,12 @@ class Models(BaseModel):
     models: list[ModelCard]
 
 
-class ChangedLabels(BaseModel):
-    """A model whose set of labels is another than before."""
+class Changed(BaseModel):
+    """A model whose labels, or the columns that it reads, are others than before."""
 
     model: str = Field(description="Its name.")
-    added: list[str] = Field(description="The labels that the new file has and the old one had not.")
-    removed: list[str] = Field(description="The labels that the old file had and the new one has not.")
+    added: list[str] = Field(description="Those that the new file has and the old one had not.")
+    removed: list[str] = Field(description="Those that the old file had and the new one has not.")
 
 
 class Reloaded(BaseModel):
@@ -90,7 +90,8 @@ class Reloaded(BaseModel):
 
     generation: int = Field(description="The generation that is now served.")
     workers: int = Field(description="How many workers serve it.")
-    changed_labels: list[ChangedLabels] = Field(description="The models that know other labels than before.")
+    changed_labels: list[Changed] = Field(description="The models that know other labels than before.")
+    changed_columns: list[Changed] = Field(description="The models that read other columns of a row than before.")
 
 
 class TeachRequest(StrictRequest):
@@ -104,9 +105,9 @@ class TeachRequest(StrictRequest):
     )
 
     label: str = Field(min_length=1, description="A new label, or one that the model knows.")
-    examples: Inputs = Field(
-        description="Texts of the label, in the place of those that it has been taught before; what it has from the "
-        "training stays."
+    examples: Rows = Field(
+        description="Texts of the label, or rows as POST /v1/classify takes them, in the place of those that it has "
+        "been taught before; what it has from the training stays.",
     )
 
 

@@ -3,6 +3,8 @@
 The docstrings are what the service's description says of them.
 """
 
+from collections.abc import Sequence
+
 from fastapi import Response
 from starlette.convertors import StringConvertor, register_url_convertor
 
@@ -12,6 +14,7 @@ from textcls.model.teaching.support import prototypes_of
 from textcls.model.teaching.teach import UNCALIBRATED
 from textcls.server.http.exchange import Exchange
 from textcls.server.inference import parsing
+from textcls.server.inference.answers import texts_of
 from textcls.server.models.registry import Served
 from textcls.server.models.teaching import Lesson
 from textcls.server.problems import RefusalError
@@ -64,8 +67,9 @@ async def teach(name: str, asked: Asked) -> Response:
     _check_on(asked)
     kind = asked.headers.get(b"content-type", b"")
     request = parsing.parse(TeachRequest, await asked.body(), kind, asked.service.settings)
-    _check(request, asked.service.settings)
-    lesson = Lesson(name, request.label, request.examples)
+    examples = texts_of(asked.service.generation.get(name), request.examples, "examples")
+    _check(request.label, examples, asked.service.settings)
+    lesson = Lesson(name, request.label, examples)
     learnt, workers = await asked.service.learn(lesson, asked.share, asked.caller)
     if learnt.label is None:
         raise TypeError("a label was taught, and there is no report")
@@ -99,7 +103,7 @@ async def take_back(name: str, label: str, asked: Asked) -> Response:
     return json(
         TakenBack(
             model=name,
-            label=label,
+            label=learnt.name,
             changed=learnt.file.changed,
             sha256=learnt.file.after,
             generation=learnt.file.number,
@@ -127,11 +131,11 @@ def _check_on(asked: Exchange) -> None:
         raise RefusalError(403, "Teaching is off: start the service with --teaching, and models that it may rewrite.")
 
 
-def _check(request: TeachRequest, limits: Limits) -> None:
+def _check(label: str, examples: Sequence[str], limits: Limits) -> None:
     """Refuse a label that no address can name, and examples that could not be asked about, or not be stored."""
-    if request.label.strip() in (".", ".."):
-        raise InputError(f"The label {request.label!r} could not be taken back by its address: choose another name.")
-    for i, text in enumerate(request.examples):
+    if label.strip() in (".", ".."):
+        raise InputError(f"The label {label!r} could not be taken back by its address: choose another name.")
+    for i, text in enumerate(examples):
         if len(text) > limits.max_characters:
             raise TooLargeError(
                 f"examples[{i}] has {len(text):,} characters, and max_characters is {limits.max_characters:,}: "

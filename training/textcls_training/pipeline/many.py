@@ -15,8 +15,8 @@ from textcls_training.data.labelled_texts import Rows, labelled_texts_of
 
 # Bytes of a name that file systems take, less the suffix.
 _LONGEST: Final = 250
-# What stands for itself in the name of a file.
-_PLAIN: Final = re.compile(r"[\w .@+=,-]")
+# What stands for itself in the name of a file, and of a model that is served; there a version follows an @.
+_PLAIN: Final = re.compile(r"[\w .+=,-]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """What the wire formats share: their routers, reading fields, asking the model."""
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -45,11 +46,20 @@ def router(doc: str | None, problem: Problem, dependencies: "Sequence[Depends]" 
     """
     found = answering.router(dependencies, problem, tag=tag(doc))
     found.generate_unique_id_function = _operation
+    error = {"application/json": {"schema": _schema_like(json.loads(problem(404, "Why.")[1]))}}
     found.responses = {
-        "4XX": {"description": "Refused, in the form that errors have in this format"},
-        "5XX": {"description": "Not answered, in the same form"},
+        "4XX": {"description": "Refused, in the form that errors have in this format", "content": error},
+        "5XX": {"description": "Not answered, in the same form", "content": error},
     }
     return found
+
+
+def _schema_like(value: Any) -> dict[str, Any]:
+    """Return the JSON Schema of objects, texts, whole numbers and nulls such as this."""
+    if isinstance(value, dict):
+        of_fields = {name: _schema_like(field) for name, field in value.items()}
+        return {"type": "object", "required": list(value), "properties": of_fields}
+    return {"type": "null" if value is None else "integer" if isinstance(value, int) else "string"}
 
 
 def tag(doc: str | None) -> str:
@@ -141,7 +151,7 @@ def ask(
     if rows is None and len(names := [*info.text_columns, *(column.name for column in info.columns)]) > 1:
         raise InputError(
             f"The model {served.name!r} reads {and_(names)} of a row, which this format has no place for: send rows as "
-            "objects to POST /v1/classify."
+            f"objects to POST /v1/classify or /v1/models/{served.name}:predict."
         )
     silent = answers.silent_values(served, rows) if rows is not None and info.columns else {}
 
