@@ -75,6 +75,16 @@ def test_views_that_say_the_same_count_the_same() -> None:
     assert found.temperature == pytest.approx(calibration.fit(logits_RC[None], labels).temperature, rel=1e-3)
 
 
+@pytest.mark.parametrize("weights", [(0.5, 0.5), (0.9, 0.01), (0.0, 3.0)], ids=str)
+def test_wherever_a_search_begins_it_ends_at_the_same_loss(weights: tuple[float, ...]) -> None:
+    logits_VRC, labels = sampled(*weights)
+    best = calibration.fit(logits_VRC, labels)
+    for begun in (best, Calibration((0.5, 0.5), 20.0), Calibration((0.98, 0.02), 0.1)):
+        found = calibration.fit(logits_VRC, labels, near=begun)
+        losses = [log_loss(one.combine(logits_VRC), labels, one.temperature) for one in (best, found)]
+        assert losses[1] == pytest.approx(losses[0], rel=1e-4)
+
+
 def test_no_other_weights_have_a_lower_loss() -> None:
     # Of many rows, where smoothing the targets hardly matters.
     logits_VRC, labels = sampled(0.4, 0.2)

@@ -18,9 +18,11 @@ from textcls_training.fit.view_weights import Slopes, fit_weights, products
 from textcls_training.models.calibration import Calibration, log_softmax
 
 MIN_ROWS = 50
-# Numbers of a view that are looked at at once. What is no more than that, hardly anything but thousands of labels, is
-# added up in one order, and takes tens of megabytes.
-BLOCK = 1 << 18
+# The part of its loss to which a calibration is sure that is compared with others, and not kept.
+ROUGHLY = 1e-6
+# Numbers of a view that are looked at at once: what the caches of a processor hold, of all views, with what is made of
+# them.
+BLOCK = 1 << 15
 
 
 def log_loss(logits_RC: Float32, label_R: Int64, temperature: float = 1.0) -> float:
@@ -37,16 +39,27 @@ def log_losses(logits_RC: Float32, label_R: Int64, temperature: float = 1.0) -> 
     return loss_R
 
 
-def fit(logits_VRC: Float32, label_R: Int64) -> Calibration:
+def fit(logits_VRC: Float32, label_R: Int64, near: Calibration | None = None) -> Calibration:
     """Return the calibration of least cross-entropy; equal ensemble weights and temperature 1 below `MIN_ROWS` rows.
 
     The right label counts (n + 1) / (n + 2) on n rows and the others share the rest (Platt 1999, section 2.2): n right
     answers in a row do not prove that the next one is certain. Views are drawn together by the weight of one row.
+
+    Args:
+        logits_VRC: of validation rows, a view each.
+        label_R: of the rows.
+        near: a calibration that this one is near, as that of the epoch before: the search begins there, and ends where
+            the loss is right to `ROUGHLY`.
     """
     views, rows, _ = logits_VRC.shape
     if rows < MIN_ROWS:
         return Calibration((1 / views,) * views, 1.0)
-    weight_V = fit_weights(partial(_loss, logits_VRC, label_R), views)
+    loss = partial(_loss, logits_VRC, label_R)
+    if near is None:
+        weight_V = fit_weights(loss, views)
+    else:
+        begin_V = [weight / near.temperature for weight in near.ensemble_weights]
+        weight_V = fit_weights(loss, views, near=begin_V, gain=ROUGHLY)
     return Calibration(tuple((weight_V / weight_V.sum()).tolist()), float(1 / weight_V.sum()))
 
 

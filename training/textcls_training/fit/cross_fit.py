@@ -5,6 +5,7 @@ Fits share nothing, so two may run side by side: the result is the same bytes as
 """
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 
@@ -204,11 +205,13 @@ class CrossFit:
         as if they had never been there.
         """
         by_epoch = end_to_end(self.logits)
-        selected = select(validation, by_epoch, self.config.epochs)
         if not self.config.vectors_on_trial:
-            return selected
+            return select(validation, by_epoch, self.config.epochs)
         others = [np.delete(logits_VRC, VECTORS, axis=0) for logits_VRC in by_epoch]
-        without = select(validation, others, self.config.epochs)
+        with ThreadPoolExecutor(1) as beside:
+            left_out = beside.submit(select, validation, others, self.config.epochs)
+            selected = select(validation, by_epoch, self.config.epochs)
+            without = left_out.result()
         # A tenth of the rows tells little, and of many rows vectors bring something more often than not.
         few = len(validation) < FEW_VALIDATION * len(self.dataset.labels)
         if better(selected, without, VECTORS_ERRORS if few else 1.0):

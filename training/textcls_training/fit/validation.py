@@ -98,9 +98,9 @@ class LabelValidation:
         """Return the last epoch, where all rates have fallen to zero, unless another has a lower cross-entropy, by more
         than `EPOCH_ERRORS` standard errors.
         """
-        losses = []
+        losses, found = list[Float64](), None
         for logits_VRC in by_epoch:
-            found = self.calibrate(logits_VRC)
+            found = calibration.fit(logits_VRC, self.labels, near=found)
             losses.append(self.losses(found.probabilities(found.combine(logits_VRC))))
         best = min(range(len(losses)), key=lambda number: float(losses[number].mean()))
         return best + 1 if PairedGain.of(losses[best], losses[-1]).beyond(EPOCH_ERRORS) else len(losses)

@@ -9,7 +9,7 @@ weight of one row.
 Shapes: V views, P what moves: views, and a shift if there is one; F of it free to move, R rows, C labels.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -28,15 +28,25 @@ class Slopes(NamedTuple):
     curvature_PP: Float64
 
 
-def fit_weights(loss: Callable[[Float64], Slopes], views: int, *, shifted: bool = False) -> Float64:
+def fit_weights(
+    loss: Callable[[Float64], Slopes],
+    views: int,
+    *,
+    shifted: bool = False,
+    near: Sequence[float] = (),
+    gain: float = _GAIN,
+) -> Float64:
     """Return the weights [V] of least loss, whose logarithms lie in `LOG_RANGE`.
 
     Args:
         loss: summed over rows, and its derivatives, at given weights.
-        views: how many there are; they start alike, summing to 1.
+        views: how many there are.
         shifted: whether the loss has one number more, of either sign, that starts at 0 and is returned last.
+        near: where weights start; by default alike, summing to 1.
+        gain: a step that lowers the loss by no more than so large a part of it is the last one.
     """
-    place_P = np.append(np.full(views, -np.log(views)), np.zeros(int(shifted)))
+    start_V = np.log(near) if near else np.full(views, -np.log(views))
+    place_P = np.append(np.clip(start_V, *LOG_RANGE), np.zeros(int(shifted)))
     now = _by_logarithm(loss, place_P, views)
     for _ in range(_STEPS):
         step_P = _step(place_P, now, views)
@@ -49,9 +59,9 @@ def fit_weights(loss: Callable[[Float64], Slopes], views: int, *, shifted: bool 
             step_P = step_P / 2
         else:
             break
-        gain = now.value - then.value
+        gained = now.value - then.value
         place_P, now = next_P, then
-        if gain <= _GAIN * max(1.0, abs(now.value)):
+        if gained <= gain * max(1.0, abs(now.value)):
             break
     return np.append(np.exp(place_P[:views]), place_P[views:])
 
