@@ -14,6 +14,7 @@ import onnx
 import pytest
 import torch
 
+from tests.command_line import succeed
 from tests.training.helpers import Trained
 from textcls import Classifier, InputError, SurroundingsError
 from textcls.evaluation.metrics import ClassificationReport
@@ -141,6 +142,20 @@ def test_the_file_holds_no_time_path_host_or_user(trained: Trained) -> None:
     assert not [key for key in keys if re.search("time|second|duration|date_|host|user|path|thread|device", key)]
     graph = onnx.load(trained.path).graph
     assert not [node for node in graph.node if node.metadata_props or node.doc_string]
+
+
+def test_the_file_tells_its_options_and_the_rows_that_judged_it_where_they_were_given(
+    trained: Trained, sample: LabelledTexts, tmp_path: Path
+) -> None:
+    valid = LabelledTexts(texts=sample.texts[:60], labels=sample.labels[:60])
+    config = TrainConfig(size="tiny", epochs=1, ngrams=(), device="cpu", vectors="none")
+    train(sample, tmp_path / "model.onnx", config, valid=valid)
+    told = Classifier.load(tmp_path / "model.onnx").info.training
+    assert told["options"] == {"size": "tiny", "epochs": 1, "ngrams": [], "vectors": "none"}
+    assert told["validation_sha256"] == valid.sha256() != told["data_sha256"]
+    shown = succeed("inspect", tmp_path / "model.onnx", "--verbose")
+    assert re.search(r"options +.*size tiny", shown)
+    assert "validation_sha256" not in metadata(trained.path)
 
 
 def test_with_validation_rows_all_training_rows_are_learned_from(sample: LabelledTexts, tmp_path: Path) -> None:

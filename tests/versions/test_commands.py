@@ -157,6 +157,7 @@ def test_a_damaged_version_is_shown_and_neither_promoted_nor_rolled_back_to(mode
     path = registry / "1" / "model.onnx"
     path.write_bytes(path.read_bytes()[:-1] + b"?")
     before = (registry / "registry.json").read_bytes()
+    assert "Version 1 cannot be used: " in succeed("versions", registry)
     for asked in (["--promote", "1"], ["--rollback"]):
         said = fail(4, "versions", registry, *asked)
         assert f"{path} has the SHA-256 " in said
@@ -169,6 +170,11 @@ def test_a_damaged_version_is_shown_and_neither_promoted_nor_rolled_back_to(mode
     (registry / "1" / "version.json").unlink()
     assert "it has no version.json" in fail(4, "versions", registry, "--promote", "1")
     assert "problem" in listed(registry)["versions"][0]  # type: ignore[index]
+    shutil.copy(registry / "2" / "README.md", registry / "2" / "model.onnx")
+    result = run("versions", registry)
+    assert result.exit_code == 4
+    assert "Version 2 cannot be used: " in result.stdout
+    assert "Error: Version 2 is promoted, and cannot be used." in result.stderr
 
 
 def test_a_promoted_version_whose_folder_was_removed_is_told(model: Model, registry: Path) -> None:

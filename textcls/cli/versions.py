@@ -57,7 +57,10 @@ def versions(
     elif lines:
         click.echo("\n".join(lines))
     else:
-        show(versions_table(registry, opened.state(), opened.versions()))
+        state, listed = opened.state(), opened.versions()
+        show(versions_table(registry, state, listed))
+        if any(one.problem is not None and one.number == state.promoted for one in listed):
+            raise ArtifactError(f"Version {state.promoted} is promoted, and cannot be used.")
 
 
 def promoted_lines(registry: Registry, version: int, by: str | None) -> list[str]:

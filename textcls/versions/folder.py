@@ -162,7 +162,7 @@ class Registry:
             return sorted(int(path.name) for path in self.folder.iterdir() if _NUMBER.fullmatch(path.name))
 
     def versions(self) -> list[Listed]:
-        """Return all versions, rising; content is not read, but whether it is there.
+        """Return all versions, rising, each held against what was published.
 
         Raises:
             SurroundingsError: the folder cannot be read.
@@ -201,12 +201,12 @@ class Registry:
 
     def find(self, digest: str) -> Version | None:
         """Return the version whose file has this SHA-256, and has it still; None if there is none."""
-        for listed in self.versions():
-            if listed.version is not None and listed.version.sha256 == digest:
-                with suppress(ArtifactError):
-                    path = self.path_of(listed.number)
+        for path in map(self.path_of, self.numbers()):
+            with suppress(ArtifactError):
+                version = read_version(path)
+                if version.sha256 == digest:
                     check_content(path, artifact.read_file(path / MODEL))
-                    return listed.version
+                    return version
         return None
 
     def add(self, content: bytes, files: Mapping[str, bytes], about: Version) -> tuple[Version, bool]:
@@ -251,11 +251,9 @@ class Registry:
         except ArtifactError as error:
             return Listed(number, None, str(error))
         try:
-            size = (path / MODEL).stat().st_size
-        except OSError as error:
-            return Listed(number, version, f"{path / MODEL} cannot be read: {os.strerror(error.errno or 0)}.")
-        if size != version.bytes:
-            return Listed(number, version, f"{path / MODEL} has {size:,} bytes, and {version.bytes:,} were published.")
+            check_content(path, artifact.read_file(path / MODEL))
+        except ArtifactError as error:
+            return Listed(number, version, str(error))
         return Listed(number, version)
 
     def _write_version(self, files: Mapping[str, bytes], about: Version) -> Version:

@@ -87,13 +87,24 @@ def _columns(info: ModelInfo) -> str:
     return f"{read}; left out: {', '.join(left_out)}" if left_out else read
 
 
+def _options(chosen: Mapping[str, Any]) -> str:
+    """Return the options of a training that were not as they are by default."""
+    return one_line(", ".join(f"{name.replace('_', '-')} {value}" for name, value in chosen.items()))
+
+
 def _details(info: ModelInfo) -> list[tuple[str, str]]:
     """Return what only those ask who want to know how a model was made, or to make it again."""
     training, network = info.training, info.model
     vectors = training.get("vectors")
     return [
         ("data", f"sha256 {training['data_sha256'][:12]}"),
+        *(
+            [("validation data", f"sha256 {validation[:12]}")]
+            if (validation := training.get("validation_sha256"))
+            else []
+        ),
         ("seed", f"{training['seed']}"),
+        *([("options", _options(training["options"]))] if training.get("options") else []),
         # The configuration holds the gate's start; what it has become stands with the training.
         ("network", ", ".join(f"{name} {value}" for name, value in network.items() if name != "gate")),
         *([("learned gate", f"{training['gate']}")] if training.get("gate") is not None else []),

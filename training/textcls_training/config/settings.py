@@ -58,6 +58,8 @@ MIXINGS: Final = (
 NONLINEAR_SCORES: Final = ("cosine", "kernel")
 # Options that change no byte of the model: of the machine that trains.
 WITHOUT_EFFECT: Final = ("max_memory",)
+# Options that a model does not name: of the machine, or told of with what they brought.
+_NOT_NAMED: Final = (*WITHOUT_EFFECT, "device", "teacher")
 # How many seeds there are: those that the generators of PyTorch and NumPy both take.
 SEEDS: Final = 2**63
 
@@ -255,6 +257,15 @@ class TrainConfig:
         """Return what prototypes cannot stand beside: the vectors of a text are sums of rows, one a view."""
         beside = self.beside_vectors()
         return "several seeds" if beside is None and self.model is not None and self.model.seeds > 1 else beside
+
+    def chosen(self) -> dict[str, Any]:
+        """Return the options that are not as they are by default, as JSON has them; of a file that there is one."""
+        values = {name: getattr(self, name) for name in OPTIONS if name not in _NOT_NAMED}
+        return {
+            name: "a file" if isinstance(value, Path) else value
+            for name, value in values.items()
+            if value != OPTIONS[name].default
+        }
 
 
 OPTIONS: Final[Mapping[str, Option]] = options_of(TrainConfig)

@@ -59,6 +59,8 @@ def model_info(
             "rows": rows,
             **({"texts_about_labels": prepared.about_labels} if prepared.about_labels else {}),
             "data_sha256": given.sha256(),
+            **({} if task.valid is None else {"validation_sha256": task.valid.sha256()}),
+            **({"options": chosen} if (chosen := task.config.chosen()) else {}),
             "seed": config.seed,
             "epochs": selected.epochs,
             "scheduled_epochs": config.epochs,
