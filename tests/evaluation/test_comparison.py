@@ -113,6 +113,14 @@ def test_a_model_is_equal_to_itself_and_to_its_answers_in_a_table(
     assert found.sides[0].bytes == model_path.stat().st_size
 
 
+def test_answers_of_a_table_are_read_by_their_spelling(model_path: Path, data: Path, tmp_path: Path) -> None:
+    loud = answers(tmp_path / "loud.csv", [label.upper() for label in LABELS])
+    other = answers(tmp_path / "other.csv", LABELS)
+    same, spelt = (json.loads(run("compare", model_path, side, data, "--json").stdout) for side in (other, loud))
+    assert spelt["accuracy"] == same["accuracy"]
+    assert "Note: Labels are read as the model has them: " in run("compare", model_path, loud, data).stderr
+
+
 def test_a_service_answers_as_its_model_does(model_path: Path, classifier: Classifier, data: Path) -> None:
     with listening(service(classifier)) as address:
         found = textcls.compare(model_path, address, ROWS * 3)  # more than a request holds

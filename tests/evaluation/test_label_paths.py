@@ -140,6 +140,10 @@ def test_evaluate_tells_each_level_and_predict_the_deepest_sure_node(tree_path: 
     pairs = [(row["text"], row["label"]) for row in read_rows(rows)]
     assert json.loads(json.dumps(evaluate(classifier, pairs, label_path=" / ").as_json())) == told
     assert "Hierarchical F1" in succeed("evaluate", tree_path, rows, "--label-path", " / ")
+    # A threshold that is looked for makes no other nodes sure.
+    aimed = evaluate(classifier, pairs, label_path=" / ", target_precision=1.0)
+    assert aimed.paths is not None
+    assert (aimed.paths.threshold, aimed.paths.unsure) == (0.5, told["paths"]["unsure"])
     output = tmp_path / "answers.csv"
     succeed("predict", tree_path, rows, "--output", output, "--label-path", " / ", "--threshold", "0.9")
     tree = LabelPaths(classifier.labels, " / ")

@@ -30,6 +30,7 @@ from textcls.evaluation.data_quality.scripts import script_of
 from textcls.evaluation.reporting.abstention import Costs, abstention
 from textcls.evaluation.reporting.answers import RowSummary
 from textcls.evaluation.reporting.slices import slices
+from textcls.evaluation.selective_prediction import at
 
 NASTY = "<script>alert(1)</script> | my card *was* [charged](http://x) twice"
 
@@ -142,6 +143,12 @@ def test_no_threshold_that_is_told_is_cheaper_than_the_cheapest(
     assert cost <= found.costs.of(found.all_answered)
     assert cost <= left + 1e-9  # To answer nothing.
     assert all(cost <= found.costs.of(point) for point in found.points)
+    each = [at(float(threshold), confidence, right) for threshold in {*confidence.tolist(), 1.1}]
+    apart = np.diff(np.unique(confidence)).min(initial=1) > 1e-6
+    assert not apart or cost == pytest.approx(min(map(found.costs.of, each)))
+    for point in (found.cheapest, *found.points):
+        # As it is printed, a threshold parts the same rows.
+        assert not point.accepted or at(float(f"{point.threshold:.9g}"), confidence, right).accepted == point.accepted
     coverage = [point.coverage for point in found.points]
     assert coverage == sorted(coverage)
     assert found.all_answered.accepted == len(rows)

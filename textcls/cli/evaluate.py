@@ -282,6 +282,6 @@ def _require_reached(found: Evaluation, store: bool) -> None:
         return
     raise InputError(
         f"No threshold reaches a precision of {percent(found.target_precision, 2)} on these rows; the best is "
-        f"{percent(point.precision or 0, 2)}, at threshold {point.threshold:g}, which answers {point.accepted:,} "
+        f"{percent(point.precision or 0, 2)}, at threshold {point.threshold:.9g}, which answers {point.accepted:,} "
         f"of {point.rows:,} rows{'; nothing was saved' * store}."
     )

@@ -87,7 +87,7 @@ def aims(found: Abstention) -> list[tuple[str, ...]]:
     for what, point in points:
         right = share(point.right, point.accepted)
         reached = (percent(right.value), interval(right)) if point.accepted else ("", "")
-        answered = f"{point.threshold:.3g}", percent(point.coverage)
+        answered = f"{point.threshold:.9g}", percent(point.coverage)
         rows.append((what, *answered, *reached, f"{found.costs.of(point):.2f}"))
     return rows
 
@@ -114,7 +114,7 @@ def level_points(found: PathEvaluation) -> list[tuple[str, ...]]:
         if (point := level.point) is None
         else (
             f"{level.level}",
-            f"{point.threshold:g}",
+            f"{point.threshold:.9g}",
             f"{point.accepted:,}",
             percent(point.precision or 0, 2),
             percent(point.lower_bound(), 2),
@@ -217,6 +217,8 @@ def _calibration(found: OneLabelModelReport) -> str:
     gap = mean - found.accuracy.value
     inside = found.accuracy.low <= mean <= found.accuracy.high
     says = "within chance" if inside else "it is too sure of itself" if gap > 0 else "it is too modest"
+    if found.rows < LEAST_ROWS:
+        says = "there are too few rows to tell more"
     return (
         f"Its scores promise {percent(mean)}, {100 * abs(gap):.1f} points {'more' if gap > 0 else 'less'} than it "
         f"reaches: {says}. Calibration error (ECE) {ece:.3f}."
@@ -228,7 +230,7 @@ def _targets(found: Abstention) -> list[str]:
     by_threshold = {point.threshold: (target, point) for target, point in found.targets}
     return [
         f"To be right in {percent(target, 0)} of its answers, it answers {percent(point.coverage)} of the rows, those "
-        f"of a score from {point.threshold:.3g} up, and leaves the others to people."
+        f"of a score from {point.threshold:.9g} up, and leaves the others to people."
         for target, point in by_threshold.values()
         if LEAST_ANSWERED <= point.accepted < point.rows
     ]
@@ -248,7 +250,7 @@ def cost_line(found: Abstention) -> str:
             f"{assumed}, it is cheapest to answer all: {everything:.2f} a row, against {nothing:.2f} to answer nothing."
         )
     return (
-        f"{assumed}, a threshold of {best.threshold:.3g} is cheapest: {costs.of(best):.2f} a row, against "
+        f"{assumed}, a threshold of {best.threshold:.9g} is cheapest: {costs.of(best):.2f} a row, against "
         f"{everything:.2f} to answer all and {nothing:.2f} to answer nothing."
     )
 

@@ -170,7 +170,6 @@ def _evaluate_labels(
     threshold = classifier.info.threshold if threshold is None else threshold
     if target_precision is not None:
         point, reached = selective_prediction.choose(target_precision, confidence, is_right)
-        threshold = point.threshold
         found = replace(found, operating_point=point, target_precision=target_precision, reached=reached)
     elif threshold is not None:
         found = replace(found, operating_point=selective_prediction.at(threshold, confidence, is_right))

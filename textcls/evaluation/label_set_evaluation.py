@@ -171,8 +171,11 @@ def indicators(sets: Sequence[Collection[str]], names: Sequence[str]) -> tuple[N
         names: the model's.
 
     Raises:
-        InputError: it knows none of them.
+        InputError: there is none, or the model knows none of them.
     """
+    if not any(sets):
+        none = "The row has no label" if len(sets) == 1 else f"None of the {len(sets):,} rows has a label"
+        raise InputError(f"{none}: is that the column of the labels?")
     unknown = unknown_labels(set().union(*sets), names, len(sets))
     return which_of(sets, [*names, *unknown]), unknown
 

@@ -88,16 +88,35 @@ def choose(target: float, confidence: Floats, right: Bools) -> tuple[OperatingPo
         raise ConfigError(f"A target precision is a number from 0 to 1, not {target}.")
     if not len(confidence):
         raise ConfigError("There are no rows to choose a threshold on.")
-    order = np.argsort(-confidence, kind="stable")
-    falling = confidence[order].astype(np.float64)
-    # The last row of each group of rows that stand or fall together.
-    last = np.flatnonzero(np.append(falling[:-1] - falling[1:] > SAME, True))
-    precision = np.cumsum(right[order])[last] / (last + 1)
+    cuts = Cuts(confidence, right)
+    precision = cuts.right / cuts.accepted
     reached = precision >= target
-    group = int(np.flatnonzero(reached if reached.any() else precision == precision.max())[-1])
-    below = falling[last[group] + 1] if last[group] + 1 < len(falling) else None
-    threshold = 0.0 if below is None else between(float(below), float(falling[last[group]]))
-    return at(threshold, confidence, right), bool(reached.any())
+    cut = int(np.flatnonzero(reached if reached.any() else precision == precision.max())[-1])
+    return cuts.point(cut), bool(reached.any())
+
+
+class Cuts:
+    """Where rows can be parted by a threshold, from few that are answered to all: between scores that differ.
+
+    Attributes:
+        accepted: how many rows are answered at each.
+        right: how many of these right.
+    """
+
+    def __init__(self, confidence: Floats, right: Bools) -> None:
+        self._confidence, self._is_right = confidence, right
+        order = np.argsort(-confidence, kind="stable")
+        self._falling = confidence[order].astype(np.float64)
+        # Up to the last row of each group of rows that stand or fall together.
+        last = np.flatnonzero(np.append(self._falling[:-1] - self._falling[1:] > SAME, True))
+        self.accepted, self.right = last + 1, np.cumsum(right[order])[last]
+
+    def point(self, cut: int) -> OperatingPoint:
+        """Return what is reached there, at a threshold of few digits."""
+        accepted = int(self.accepted[cut])
+        inside = self._falling[accepted - 1 : accepted + 1]
+        threshold = between(float(inside[1]), float(inside[0])) if len(inside) > 1 else 0.0
+        return at(threshold, self._confidence, self._is_right)
 
 
 def between(low: float, high: float) -> float:

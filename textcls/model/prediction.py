@@ -105,8 +105,10 @@ class Prediction:
             return None
         if self.thresholds is not None:
             return self._nothing_assigned(self.thresholds)
-        reason = f"It abstains: the best score, {self.score:.1%}, is below the threshold"
-        reason += "." if self.threshold is None else f" of {self.threshold:.1%}."
+        reason = f"It abstains: the best score, {self.score:.1%}, is below the threshold."
+        if self.threshold is not None:
+            score, threshold = _told_apart(self.score, self.threshold)
+            reason = f"It abstains: the best score, {score}, is below the threshold of {threshold}."
         if self.explanation is None:
             return reason
         unknown, tokens = len(self.explanation.unknown), len(self.explanation.spans)
@@ -191,3 +193,9 @@ def explanation_of(prediction: Prediction) -> Explanation:
     if prediction.explanation is None:
         raise ValueError("the answer was asked for without an explanation")
     return prediction.explanation
+
+
+def _told_apart(one: float, other: float) -> tuple[str, str]:
+    """Return two shares in percent, with as many digits as it takes to tell them apart."""
+    pairs = ((f"{one:.{digits}%}", f"{other:.{digits}%}") for digits in range(1, 7))
+    return next((pair for pair in pairs if pair[0] != pair[1]), (str(one), str(other)))

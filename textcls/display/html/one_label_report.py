@@ -48,7 +48,7 @@ def _figures(found: OneLabelModelReport) -> list[tuple[str, str, str]]:
         (percent(found.accuracy.value), "accuracy", interval(found.accuracy)),
         (percent(found.macro_f1.value), "macro-F1", interval(found.macro_f1)),
         (f"{found.scores.ece:.3f}", "calibration error", "0 is perfect"),
-        (percent(cheapest.coverage), "answered at the lowest cost", f"threshold {cheapest.threshold:.3g}"),
+        (percent(cheapest.coverage), "answered at the lowest cost", f"threshold {cheapest.threshold:.9g}"),
     ]
 
 
@@ -107,7 +107,7 @@ def _coverage(found: Abstention) -> str:
     for point in found.points:
         if point.accepted:
             right = share(point.right, point.accepted)
-            said = f"threshold {point.threshold:.3g}: {percent(point.coverage)} answered, {percent(right.value)} right"
+            said = f"threshold {point.threshold:.9g}: {percent(point.coverage)} answered, {percent(right.value)} right"
             points.append(Point(point.coverage, right.value, right.low, right.high, 2, said))
     bottom = 0.2 * int(5 * min((point.low or 0.0 for point in points), default=0.0))
     axes = Axes("rows answered, the surest first", "of these right", y_range=(bottom, 1.0))
@@ -118,7 +118,7 @@ def _coverage(found: Abstention) -> str:
 def _costs(found: Abstention) -> str:
     of = found.costs.of
     points = [
-        Point(point.threshold, of(point), title=f"threshold {point.threshold:.3g}: {of(point):.2f} a row")
+        Point(point.threshold, of(point), title=f"threshold {point.threshold:.9g}: {of(point):.2f} a row")
         for point in reversed(found.points)
     ]
     top = max(*(point.y for point in points), found.costs.abstention, 1e-9) * 1.05

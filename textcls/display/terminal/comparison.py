@@ -95,10 +95,10 @@ def _verdict(found: Comparison) -> Text:
 
 def _unknown(found: Comparison) -> Iterator[Text]:
     sentence = unknown_labels_sentence if found.micro_f1 is None else never_assigned_sentence
-    for side in found.sides:
-        if side.unknown_labels:
-            known = [label for label in found.labels if label not in side.unknown_labels]
-            yield Text(sentence(side.unknown_labels, known, side.name), style="yellow")
+    for side in dict.fromkeys((side.name, side.unknown_labels) for side in found.sides if side.unknown_labels):
+        name, unknown = side
+        known = [label for label in found.labels if label not in unknown]
+        yield Text(sentence(unknown, known, name), style="yellow")
 
 
 def _labels(found: Comparison) -> Iterator[Table | Text]:

@@ -82,7 +82,7 @@ def top_k_line(report: ClassificationReport) -> Iterator[Text]:
 def operating_point_line(point: OperatingPoint) -> Text:
     """Return in one line how many rows a threshold lets the model answer, and how many of these right."""
     line = Text.assemble(
-        f"At threshold {point.threshold:g} it answers {point.accepted:,} of {point.rows:,} rows: coverage ",
+        f"At threshold {point.threshold:.9g} it answers {point.accepted:,} of {point.rows:,} rows: coverage ",
         (percent(point.coverage, 2), "bold"),
     )
     if point.precision is None:

@@ -180,8 +180,10 @@ def compared(
         SurroundingsError: a service cannot be reached, or refuses.
         MissingExtraError: SciPy is not installed.
     """
-    answers = (sides[0].answers(rows), sides[1].answers(rows))
-    right = _as_known(sides, answers, right, bad)
+    names = LabelNames.of_models(*(side.classifier.info for side in sides if isinstance(side, ModelSide)))
+    spelt = _as_spelt(names, right)
+    answers = tuple(_answers(side, rows, spelt, bad) for side in sides)
+    right = _as_known(names, answers, right, bad)
     unknown = [_unknown_labels(side, right, answered) for side, answered in zip(sides, answers, strict=True)]
     first, second = answers[0].labels, answers[1].labels
     figures = figures_of(right, first, second)
@@ -212,17 +214,32 @@ def compared(
     )
 
 
-def _as_known(
-    sides: tuple[Side, Side], answers: tuple[SideAnswers, SideAnswers], right: Sequence[Labels], bad: BadRows
-) -> list[Labels]:
+def _as_spelt(names: LabelNames, right: Sequence[Labels]) -> LabelNames:
+    """Return the labels of the models, and those of the rows beside them, by their spellings; none without a model."""
+    unheard = BadRows()
+    of_rows = {names.name(one, unheard) for labels in right for one in _names(labels)} if names.known else set()
+    return LabelNames.of_labels(sorted({*names.known, *of_rows}), "", {}, several=True)
+
+
+def _answers(side: Side, rows: Sequence[Text], spelt: LabelNames, bad: BadRows) -> SideAnswers:
+    """Return the answers of a side; those of a table or a service with the labels as models and rows spell them."""
+    found = side.answers(rows)
+    if isinstance(side, ModelSide):
+        return found
+    return found._replace(labels=[_named(labels, spelt, bad) for labels in found.labels])
+
+
+def _as_known(names: LabelNames, answers: Sequence[SideAnswers], right: Sequence[Labels], bad: BadRows) -> list[Labels]:
     """Return the labels of the rows as the models have them, but what a side answers as it stands."""
-    names = LabelNames.of_models(*(side.classifier.info for side in sides if isinstance(side, ModelSide)))
     answered = chain(*(_names(labels) for one in answers for labels in one.labels))
     names = names._replace(known={*names.known, *answered})
-    return [
-        names.name(label, bad) if isinstance(label, str) else tuple(sorted(names.name(one, bad) for one in label))
-        for label in right
-    ]
+    return [_named(labels, names, bad) for labels in right]
+
+
+def _named(labels: Labels, names: LabelNames, bad: BadRows) -> Labels:
+    if isinstance(labels, str):
+        return names.name(labels, bad)
+    return tuple(sorted(names.name(one, bad) for one in labels))
 
 
 def _text(row: Text, sides: Iterable[Side]) -> str:

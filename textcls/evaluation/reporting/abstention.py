@@ -13,7 +13,7 @@ from textcls.evaluation.selective_prediction import OperatingPoint
 Floats = NDArray[np.floating[Any]]
 Bools = NDArray[np.bool_]
 
-# Of so many parts of the rows, the surest first, the threshold is looked up.
+# At so many parts of the rows, the surest first, it is told what a threshold does.
 STEPS: Final = 40
 # Precisions that are asked for of systems that answer people.
 TARGETS: Final = (0.9, 0.95, 0.99)
@@ -89,15 +89,13 @@ class Abstention:
 
 def abstention(confidence: Floats, right: Bools, costs: Costs) -> Abstention:
     """Return what thresholds do on rows of this confidence, of which some are answered right."""
-    falling = np.sort(confidence)[::-1]
-    last = np.unique(np.ceil(np.linspace(0, 1, STEPS + 1)[1:] * len(falling)).astype(np.int64)) - 1
-    thresholds = dict.fromkeys([*falling[last[:-1]].tolist(), 0.0])
-    points = tuple(selective_prediction.at(threshold, confidence, right) for threshold in thresholds)
-    # None of all answered, which may be the cheapest, has a threshold above all scores.
-    none = OperatingPoint(1.0, len(confidence), 0, 0)
+    rows, cuts = len(confidence), selective_prediction.Cuts(confidence, right)
+    steps = np.ceil(np.linspace(0, 1, STEPS + 1)[1:] * rows).astype(np.int64)
+    points = tuple(map(cuts.point, np.unique(np.searchsorted(cuts.accepted, steps)).tolist()))
     chosen = ((target, selective_prediction.choose(target, confidence, right)) for target in TARGETS)
     targets = tuple((target, point) for target, (point, reached) in chosen if reached)
-    # Of equal costs the one that answers more.
-    candidates = [none, *points, *(point for _, point in targets)]
-    cheapest = min(candidates, key=lambda point: (costs.of(point), -point.accepted))
-    return Abstention(points, targets, costs, cheapest)
+    cost = costs.error * (cuts.accepted - cuts.right) + costs.abstention * (rows - cuts.accepted)
+    # Of equal costs the one that answers more. None of all answered has a threshold above all scores.
+    cheapest = cuts.point(int(np.flatnonzero(cost == cost.min())[-1]))
+    none = OperatingPoint(1.0, rows, 0, 0)
+    return Abstention(points, targets, costs, none if costs.of(none) < costs.of(cheapest) else cheapest)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls.errors import InputError
 from textcls.evaluation import label_set_metrics
 from textcls.evaluation.intervals import Estimate, student
 from textcls.evaluation.label_set_evaluation import indicators
@@ -92,9 +91,6 @@ def label_set_report(
     Raises:
         InputError: the rows have no label, or none that the model knows.
     """
-    if not any(found.right):
-        none = "The row has no label" if len(found.right) == 1 else f"None of the {len(found.right):,} rows has a label"
-        raise InputError(f"{none}: is that the column of the labels?")
     names, probability_NC = model.info.labels, found.probabilities
     gold_NC, unknown = indicators(found.right, names)
     known_NC = gold_NC[:, : len(names)]
