@@ -230,6 +230,34 @@ def test_a_file_that_nobody_has_named_does_not_say_yes(
     assert annotate(files, server.url, "--config", "textcls.toml", yes=False).exit_code == 0
 
 
+def test_a_yes_is_for_no_address_that_a_file_has_which_nobody_has_named(
+    files: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(files)
+    (files / "textcls.toml").write_text(f'[annotate]\nendpoint = "{server.url}"\n')
+    options = ("--labels", "labels.csv", "--model", "small", "-o", "out.csv", "--yes")
+    result = run("annotate", "texts.csv", *options)
+    assert result.exit_code == 2
+    assert f"would be sent to {server.url}/" in result.stderr
+    assert not server.asked
+    assert run("annotate", "texts.csv", *options, "--config", "textcls.toml").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["me:of-mine@127.0.0.1:9/v1", "http://me:of-mine/x@h/v1", "http://me:of-mine#x@h", "http://me:of-mine?x@h"],
+)
+def test_an_address_that_is_none_is_told_without_what_may_be_a_key(files: Path, address: str, model_path: Path) -> None:
+    for given in (annotate(files, address), annotate(files, "", "--endpoint", address)):
+        assert given.exit_code in (2, 6)
+        assert "of-mine" not in given.output
+    data = files / "labelled.csv"
+    if "://" in address:
+        result = run("compare", address, model_path, data)
+        assert result.exit_code != 0
+        assert "of-mine" not in result.output
+
+
 def test_a_limit_of_tokens_holds_and_the_same_command_goes_on(files: Path, server: Server) -> None:
     result = annotate(files, server.url, "--max-tokens-total", "100", "--at-once", "1")
     assert result.exit_code == 0
@@ -450,7 +478,8 @@ def test_where_a_few_texts_are_all_refused_the_command_fails_and_says_why(files:
     assert result.exit_code == 6
     assert "2 rows refused by the server" in result.stderr
     assert "the server refuses the request (status 400" in result.stderr
-    assert "Error: No row was answered" in result.stderr
+    assert "Error: No row was answered, and " in result.stderr
+    assert not (files / "out.csv").exists()
 
 
 def test_labelled_rows_that_nobody_answers_tell_no_agreement(files: Path, server: Server) -> None:

@@ -310,7 +310,12 @@ def test_a_name_and_a_password_in_an_address_are_sent_to_that_server_alone(model
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"http://me:p%40ss@127.0.0.1:{server.server_port}"
         assert textcls.read(f"{address}/rows.csv").labels == ["billing"]
-        assert asked == ["Basic bWU6cEBzcw=="]
+        elsewhere = address.replace("me:p%40ss@", "")
+        assert textcls.read(f"{address}/moved.csv").labels == ["billing"]
+        assert asked == ["Basic bWU6cEBzcw=="] * 3
+        assert textcls.read(f"{address.replace(':p%40ss', '')}/rows.csv").labels == ["billing"]
+        assert asked.pop() == "Basic bWU6"
+        del asked[1:]
         elsewhere = address.replace("me:p%40ss@127.0.0.1", "localhost")
         assert textcls.read(f"{address}/moved.csv").labels == ["billing"]
         assert asked[1:] == ["Basic bWU6cEBzcw==", None]

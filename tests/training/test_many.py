@@ -101,6 +101,14 @@ def test_groups_have_names_of_their_own_that_stay_in_their_folder(names: list[st
         assert {f"{source.name}.onnx" for source in resolve([folder])} == set(files)
 
 
+def test_models_of_files_of_any_name_are_served(tmp_path: Path) -> None:
+    names = ["tickets (1)", "R&D", "\u0939\u093f\u0928\u094d\u0926\u0940", "v1@2 x", "a%"]
+    for job in jobs_of_files([tmp_path / f"{name}.csv" for name in names], tmp_path):
+        job.output.touch()
+    called = {"tickets %281%29", "R%26D", names[2], "v1%402 x", "a%25"}
+    assert {source.name for source in resolve([str(tmp_path)])} == called
+
+
 def test_names_that_are_too_long_for_a_file_are_cut_and_stay_apart() -> None:
     names = [file_name("\u00e9\n" * 200 + end) for end in ("", "x", "y")]
     assert len({*names, file_name("\u00e9\n" * 199)}) == 4

@@ -174,14 +174,17 @@ def test_a_damaged_version_is_shown_and_neither_promoted_nor_rolled_back_to(mode
     result = run("versions", registry)
     assert result.exit_code == 4
     assert "Version 2 cannot be used: " in result.stdout
-    assert "Error: Version 2 is promoted, and cannot be used." in result.stderr
+    assert "Error: Version 2 is promoted, and cannot be used: promote another, or go back" in result.stderr
+    assert run("versions", registry, "--json").exit_code == 4
 
 
 def test_a_promoted_version_whose_folder_was_removed_is_told(model: Model, registry: Path) -> None:
     succeed("publish", model("tickets.onnx"), registry, "--promote")
     succeed("publish", model("new.onnx"), registry)
     shutil.rmtree(registry / "1")
-    assert "Version 1 is promoted, and its folder is not there." in succeed("versions", registry)
+    result = run("versions", registry)
+    assert result.exit_code == 4
+    assert "Version 1 is promoted, and its folder is not there." in result.stdout
     assert "has no version 1; there are 2." in fail(3, "versions", registry, "--promote", "1")
 
 

@@ -5,7 +5,6 @@ before it is kept.
 """
 
 import os
-import re
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 from time import perf_counter
@@ -20,10 +19,11 @@ from textcls.annotation.journal import JournalEntry
 from textcls.annotation.price import estimate
 from textcls.annotation.probabilities import Token, mean, of_answer
 from textcls.annotation.prompt import Prompt, RefusedError
-from textcls.data.storage import without_secrets
-from textcls.errors import ConfigError, SurroundingsError
+from textcls.data.storage import is_url, without_secrets
+from textcls.errors import ConfigError, InputError, SurroundingsError
 
 KEY: Final = "OPENAI_API_KEY"
+ADDRESS: Final = "OPENAI_BASE_URL"
 _MOST_BYTES: Final = 4_000_000
 # An answer ends by itself after a few; models that think before they answer need more, and none may go on for ever.
 _MOST_TOKENS: Final = 4096
@@ -41,20 +41,29 @@ _UNCERTAIN: Final = (
 
 
 def address(url: str | None) -> str:
-    """Return the address of the server that is meant: without one that of OPENAI_BASE_URL, or OpenAI's.
+    """Return the address of the server that is meant: without one that of `ADDRESS`, or OpenAI's.
 
     Raises:
         ConfigError: it is none.
     """
-    # What may be a key stands before the host, and behind the path.
-    shown = re.sub("//[^/]*@", "//", url or "").partition("?")[0]
     try:
         found = str(openai.OpenAI(api_key="none", base_url=url).base_url)
     except (openai.OpenAIError, httpx2.InvalidURL, ValueError) as error:
-        raise ConfigError(f"{shown} is no address of a server: {error}.") from error
+        raise ConfigError(f"{_shown(url)} is no address of a server.") from error
     if not found.startswith(("http://", "https://")):
-        raise ConfigError(f"{shown} is no address of a server: it begins with http:// or https://.")
+        raise ConfigError(f"{_shown(url)} is no address of a server: it begins with http:// or https://.")
     return found
+
+
+def _shown(url: str | None) -> str:
+    """Return an address that is none as it may be shown, without what may be a key."""
+    given = url or os.environ.get(ADDRESS, "")
+    if not set(given) & set("@?#"):
+        return given
+    try:
+        return without_secrets(given) if is_url(given) else given.rpartition("@")[2].partition("?")[0]
+    except InputError:
+        return f"{given.partition('://')[0]}://..."
 
 
 class Endpoint:

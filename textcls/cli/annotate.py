@@ -14,7 +14,7 @@ from textcls._util import optional_dependencies
 from textcls._util.atomic_write import check_not_an_input
 from textcls.annotation.annotate import Asking
 from textcls.annotation.journal import Journal
-from textcls.annotation.panel import Annotator, Panel
+from textcls.annotation.panel import Annotator, Panel, is_answered
 from textcls.annotation.price import Price
 from textcls.annotation.prompt import Prompt
 from textcls.cli.annotate_rows import (
@@ -181,9 +181,14 @@ def annotate(
         ]
         panel = Panel(asked, annotators, costs)
         _say_takes(panel, given, samples)
-        _confirm(url, yes=yes)
+        _confirm(url, yes=yes and not (found_unasked("yes") or found_unasked("endpoint")))
         asking = Asking(annotators, at_once=at_once, most_tokens=max_tokens_total or inf)
         asyncio.run(_ask(asking, panel, given, samples, least_agreement, quiet=reading.quiet))
+        if any(one.without_answer for one in annotators) and not any(
+            is_answered(panel.answer(text)) for text in given.texts
+        ):
+            _say_at_the_end(panel, given, len(given.rows))
+            raise SurroundingsError(f"No row was answered, and {output} is not written: the same command asks again.")
         try:
             done = _write(table, panel, given)
         except InputError as error:
@@ -191,8 +196,6 @@ def annotate(
                 f"{error} What was answered is in {kept}: rename it like the new output, and nothing is asked again."
             ) from error
         _say_at_the_end(panel, given, len(given.rows) - done)
-    if not done and any(one.without_answer for one in panel.annotators):
-        raise SurroundingsError(f"No row was answered; {output} has none.")
     click.echo(
         f"{plural(done, 'row')} of {len(given.rows):,} -> {output}."
         + (f" Next: textcls train LABELLED --unlabelled {output} --probabilities '{PROBABILITY}*'" if done else "")
@@ -224,7 +227,7 @@ def _say_takes(panel: Panel, given: Rows, samples: int) -> None:
 def _confirm(url: str, *, yes: bool) -> None:
     """Say where texts go, and let a person say whether they may leave this machine: a file found by chance does not."""
     shown = without_secrets(url)
-    if yes and not found_unasked("yes"):
+    if yes:
         click.echo(f"The texts are sent to {shown}.", err=True)
         return
     if not _is_asked():

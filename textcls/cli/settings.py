@@ -41,8 +41,9 @@ def add(command: click.Command, commands: Sequence[str]) -> None:
     if command.name is None or any(option.name == "config" for option in command.params):
         return
     _add_variables(command, command.name)
-    if command.callback is not None:
-        command.callback = _telling(command, command.callback)
+    for one in (command, *(command.commands.values() if isinstance(command, click.Group) else ())):
+        if one.callback is not None:
+            one.callback = _telling(one, one.callback)
 
     def read(context: click.Context, _: click.Parameter, path: str | None) -> None:
         if path == "":
@@ -86,7 +87,8 @@ def _telling(command: click.Command, run: Callable[..., Any]) -> Callable[..., A
     @wraps(run)
     def told(*args: Any, **given: Any) -> Any:
         context = click.get_current_context()
-        if (found := context.meta.get(_WITHOUT)) and not context.params.get("quiet"):
+        # Of a group and a command in it the first says so.
+        if (found := context.meta.pop(_WITHOUT, None)) and not context.params.get("quiet"):
             said = f"{found} sets nothing for textcls {command.name}: it has no [{command.name}]."
             click.echo(f"Note: {said}", err=True)
         if not context.params.get("quiet") or found_unasked("quiet"):

@@ -1,5 +1,6 @@
 """`textcls versions`: the versions of a registry, which of them is promoted, and how to go back."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,8 +12,8 @@ from textcls.display.terminal.console import show
 from textcls.display.terminal.versions import versions_table
 from textcls.errors import ArtifactError, ConfigError, InputError, NotFoundError
 from textcls.model.labels import label_change
-from textcls.versions.folder import Registry
-from textcls.versions.record import BY_CHARACTERS, checked_text
+from textcls.versions.folder import Listed, Registry
+from textcls.versions.record import BY_CHARACTERS, State, checked_text
 
 
 @click.command(
@@ -52,15 +53,19 @@ def versions(
         lines = _rolled_back(opened, by)
     else:
         lines = []
-    if as_json:
-        click.echo(json_line(_as_json(opened)))
-    elif lines:
+    if lines and not as_json:
         click.echo("\n".join(lines))
+        return
+    state, listed = opened.state(), opened.versions()
+    if as_json:
+        click.echo(json_line(_as_json(state, listed)))
     else:
-        state, listed = opened.state(), opened.versions()
         show(versions_table(registry, state, listed))
-        if any(one.problem is not None and one.number == state.promoted for one in listed):
-            raise ArtifactError(f"Version {state.promoted} is promoted, and cannot be used.")
+    usable = {None, *(one.number for one in listed if one.problem is None)}
+    if state.promoted not in usable:
+        raise ArtifactError(
+            f"Version {state.promoted} is promoted, and cannot be used: promote another, or go back with --rollback."
+        )
 
 
 def promoted_lines(registry: Registry, version: int, by: str | None) -> list[str]:
@@ -110,16 +115,15 @@ def _other_labels(registry: Registry, before: int | None, after: int, labels: tu
     return [] if change is None else [f"Note: version {after} knows other labels than version {before}: {change}."]
 
 
-def _as_json(registry: Registry) -> dict[str, object]:
-    state = registry.state()
-    listed = []
-    for one in registry.versions():
+def _as_json(state: State, listed: Sequence[Listed]) -> dict[str, object]:
+    versions = []
+    for one in listed:
         said = {"version": one.number} if one.version is None else one.version.to_json()
-        listed.append(said if one.problem is None else {**said, "problem": one.problem})
+        versions.append(said if one.problem is None else {**said, "problem": one.problem})
     return {
         "name": state.name,
         "promoted": state.promoted,
-        "versions": listed,
+        "versions": versions,
         "history": [each.to_json() for each in state.history],
     }
 

@@ -25,6 +25,7 @@ from textcls.data import patterns
 from textcls.data.folders import files_of
 from textcls.errors import InputError, SurroundingsError
 
+_HOST: Final = re.compile(r"[^:@\s]*(:\d+)?|\[[0-9a-fA-F:.]+\](:\d+)?")
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 # Files that are being written: as `atomic_write` calls them, and here.
 _PART: Final = ".textcls-"
@@ -83,7 +84,9 @@ def without_secrets(name: str) -> str:
     if not is_url(name):
         return name
     address = _address(name)
-    return f"{address.scheme}://{address.netloc.rpartition('@')[2]}{address.path}"
+    host = address.netloc.rpartition("@")[2]
+    # Of what is misspelt nobody knows where the key stands.
+    return f"{address.scheme}://{host}{address.path}" if _HOST.fullmatch(host) else f"{address.scheme}://..."
 
 
 def _address(name: str) -> SplitResult:
@@ -95,8 +98,9 @@ def _address(name: str) -> SplitResult:
     try:
         return urlsplit(name)
     except ValueError as error:
-        # What may be a key stands between the scheme and the path.
-        raise InputError(f"{name.partition('://')[0]}://... is not a URL that can be read: {error}.") from error
+        # What may be a key stands between the scheme and the path, and in what is said of that.
+        why = "" if "netloc" in str(error) else f": {error}"
+        raise InputError(f"{name.partition('://')[0]}://... is not a URL that can be read{why}.") from error
 
 
 def find(name: str) -> list[Found]:

@@ -4,27 +4,71 @@ import http.client
 import urllib.error
 import urllib.request
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from http.client import HTTPMessage
+from typing import IO, Final
 from urllib.parse import unquote_to_bytes, urlsplit
+
+from textcls.errors import ConfigError
 
 # A server that is silent for so many seconds has gone.
 _SILENCE: Final = 60
 
 
-def request_to(
-    address: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
-) -> urllib.request.Request:
-    """Return a request for what is behind an address, with the name and password that stand in it as RFC 7617 says; no
-    other host that the server names gets these.
+_AUTHORIZATION: Final = "Authorization"
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows to other addresses, with the key for the host that it is for."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> urllib.request.Request | None:
+        found = super().redirect_request(req, fp, code, msg, headers, newurl)
+        if found is not None and (key := req.unredirected_hdrs.get(_AUTHORIZATION)):
+            before, after = urlsplit(req.full_url), urlsplit(newurl)
+            if after.netloc == before.netloc and after.scheme in (before.scheme, "https"):
+                found.add_unredirected_header(_AUTHORIZATION, key)
+        return found
+
+
+def answer_of(
+    address: str, seconds: float, body: bytes | None = None, kind: str | None = None, key: str | None = None
+) -> http.client.HTTPResponse:
+    """Return the answer to a request for what is behind an address.
+
+    No other host that the server names gets the key, or the name and password in the address (RFC 7617).
+
+    Args:
+        address: of a web server.
+        seconds: that it may be silent.
+        body: what is sent to it; None only asks.
+        kind: what the body is.
+        key: to be presented.
+
+    Raises:
+        ConfigError: there are a key and a password.
+        OSError: there is no answer, HTTPError where it is an error.
     """
     parts = urlsplit(address)
     user, at, host = parts.netloc.rpartition("@")
-    request = urllib.request.Request(parts._replace(netloc=host).geturl(), body, dict(headers or {}))
+    if at and key:
+        raise ConfigError(f"There are a key and a name in the address of {host}: leave one of them out.")
+    request = urllib.request.Request(parts._replace(netloc=host).geturl(), body, {"Content-Type": kind} if kind else {})
     if at:
-        request.add_unredirected_header("Authorization", f"Basic {b64encode(unquote_to_bytes(user)).decode()}")
-    return request
+        whole = unquote_to_bytes(user if ":" in user else f"{user}:")
+        request.add_unredirected_header(_AUTHORIZATION, f"Basic {b64encode(whole).decode()}")
+    elif key:
+        request.add_unredirected_header(_AUTHORIZATION, f"Bearer {key}")
+    try:
+        found: http.client.HTTPResponse = urllib.request.build_opener(_Redirects).open(request, timeout=seconds)
+    except http.client.InvalidURL as error:
+        # What it says repeats the address, and with it a key.
+        raise OSError("the address holds a space, or another sign that is %XX there, or no port") from error
+    except http.client.HTTPException as error:
+        raise OSError(str(error) or type(error).__name__) from error
+    return found
 
 
 class WebFile:
@@ -32,7 +76,7 @@ class WebFile:
 
     def __init__(self, address: str) -> None:
         with _saying():
-            self._answer: http.client.HTTPResponse = urllib.request.urlopen(request_to(address), timeout=_SILENCE)
+            self._answer: http.client.HTTPResponse = answer_of(address, _SILENCE)
 
     def __enter__(self) -> "WebFile":
         return self

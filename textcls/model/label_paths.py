@@ -224,13 +224,16 @@ class LabelPaths:
             return None
         if not all(part and not part.startswith(sign) and not part.endswith(sign) for part in path):
             return f"has an empty part between separators {sign!r}"
-        whole = self.name(tuple(part.strip() for part in label.split(sign)))
-        if self.path(whole) != path and not any(sign in part for other in self.paths for part in other):
-            return f"has {sign!r} without the spaces around it: write {whole!r}"
-        if len(path) == 1 and min(map(len, self.paths)) > 1:
+        split = tuple(part.strip() for part in label.split(sign))
+        if split != path and self._is_node(split[:-1]):
+            return f"has {sign!r} without the spaces around it: if it is a path, write {self.name(split)!r}"
+        if len(path) == 1 and min(map(len, self.paths)) > 1 and not self._is_node(path):
             whole = self.name((*self.paths[0][:-1], *path))
             return f"would stand at the top of the tree, where no other is: write its whole path, such as {whole!r}"
         return None
+
+    def _is_node(self, path: Path) -> bool:
+        return any(other[: len(path)] == path for other in self.paths)
 
     def knows(self, label: str) -> bool:
         """Whether the tree has a node of the path of a label."""

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
+from unicodedata import category
 
 from textcls.errors import ConfigError, InputError
 from textcls.model.artifact import ModelInfo
@@ -194,6 +195,14 @@ class State:
             standing += 1 if one.rolled_back_from is None else -1
             if standing < 1:
                 raise ValueError("its history rolls back what was never promoted")
+
+
+def is_plain(sign: str) -> bool:
+    """Say whether a sign stands for itself in the name of a model's file, by which it may be served.
+
+    Letters, their marks and digits of any script do, spaces, and some signs of ASCII; `@` parts a version from a name.
+    """
+    return sign.isalnum() or sign in " ._-+,=" or category(sign).startswith("M")
 
 
 def checked_name(name: str, how: str) -> str:

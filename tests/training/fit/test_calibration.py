@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from textcls_training.data.arrays import Float32, Int64
 from textcls_training.fit import calibration
 from textcls_training.fit.calibration import log_loss
+from textcls_training.fit.validation import LabelValidation
 from textcls_training.models.calibration import Calibration
 
 Float64 = NDArray[np.float64]
@@ -83,6 +85,28 @@ def test_wherever_a_search_begins_it_ends_at_the_same_loss(weights: tuple[float,
         found = calibration.fit(logits_VRC, labels, near=begun)
         losses = [log_loss(one.combine(logits_VRC), labels, one.temperature) for one in (best, found)]
         assert losses[1] == pytest.approx(losses[0], rel=1e-4)
+
+
+def test_validation_rows_choose_the_epoch_that_they_would_with_a_search_from_the_beginning_for_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    logits_VRC, labels = sampled(0.8, 0.2, rows=600)
+    rng = np.random.default_rng(1)
+    for worse in ((3.0, 1.0, 0.2, 0.5, 0.9), (3.0, 2.0, 1.0, 0.5, 0.2), (0.2, 0.2, 0.2, 3.0, 4.0)):
+        by_epoch = [logits_VRC + rng.normal(0, noise, logits_VRC.shape).astype(np.float32) for noise in worse]
+        begun, fit = list[Calibration | None](), calibration.fit
+
+        def from_the_beginning(
+            logits_VRC: Float32, labels: Int64, near: Calibration | None = None, *, fit: Any = fit, begun: Any = begun
+        ) -> Calibration:
+            begun.append(near)
+            return cast(Calibration, fit(logits_VRC, labels))
+
+        found = LabelValidation(labels).epoch(by_epoch)
+        with monkeypatch.context() as patch:
+            patch.setattr(calibration, "fit", from_the_beginning)
+            assert LabelValidation(labels).epoch(by_epoch) == found
+        assert [one is None for one in begun] == [True, *[False] * 4]
 
 
 def test_no_other_weights_have_a_lower_loss() -> None:

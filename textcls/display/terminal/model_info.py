@@ -88,8 +88,17 @@ def _columns(info: ModelInfo) -> str:
 
 
 def _options(chosen: Mapping[str, Any]) -> str:
-    """Return the options of a training that were not as they are by default."""
-    return one_line(", ".join(f"{name.replace('_', '-')} {value}" for name, value in chosen.items()))
+    """Return the options of a training that were not as they are by default, as its command takes them."""
+    named = ((name.replace("_", "-"), value) for name, value in chosen.items())
+    return one_line(
+        " ".join(f"--{'' if value is not False else 'no-'}{name}{_written(value)}" for name, value in named)
+    )
+
+
+def _written(value: object) -> str:
+    if isinstance(value, bool):
+        return ""
+    return f" {(','.join(map(str, value)) or 'none') if isinstance(value, list) else value}"
 
 
 def _details(info: ModelInfo) -> list[tuple[str, str]]:

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls.data.storage import without_secrets
-from textcls.data.web import request_to
 from textcls.errors import ConfigError, InputError, SurroundingsError
 from textcls.jobs.batch.chunks import ROWS
 from textcls.model.artifact import LABELS_WRITTEN
@@ -203,18 +202,17 @@ class ServiceSide:
         return SideAnswers([label for piece in _pieces(texts) for label in self._ask(piece)])
 
     def _ask(self, texts: list[Text]) -> list[Labels]:
-        import urllib.error
-        import urllib.request
+        from urllib.error import HTTPError
 
-        headers, shown = {"content-type": "application/json"}, without_secrets(self._url)
-        if key := os.environ.get(KEY_VARIABLE):
-            headers["authorization"] = f"Bearer {key}"
-        request = request_to(self._url, json.dumps({"inputs": texts}, default=str).encode(), headers)
+        from textcls.data.web import answer_of
+
+        body, shown = json.dumps({"inputs": texts}, default=str).encode(), without_secrets(self._url)
+        key = os.environ.get(KEY_VARIABLE)
         try:
-            with urllib.request.urlopen(request, timeout=REQUEST_SECONDS) as answer:
+            with answer_of(self._url, REQUEST_SECONDS, body, "application/json", key) as answer:
                 results = json.loads(answer.read(MOST_ANSWER_BYTES))["results"]
                 return [_labels_of(result) if self.several else _label_of(result) for result in results]
-        except urllib.error.HTTPError as error:
+        except HTTPError as error:
             why = f"refuses with status {error.code}"
             if error.code == 401:
                 why += f"; set {KEY_VARIABLE} to its key"

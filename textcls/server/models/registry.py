@@ -21,10 +21,10 @@ from textcls.model.artifact import ModelInfo
 from textcls.model.classifier import Classifier
 from textcls.versions import folder as versions
 from textcls.versions.folder import Registry
-from textcls.versions.record import NAME
+from textcls.versions.record import NAME, is_plain
 
-# As `textcls train-many` calls files after groups of any name; paths and headers of HTTP have the rest as %XX.
-_MODEL_NAME: Final = re.compile(r"(?![. ])[\w .,+=~%-]{1,250}")
+# As `textcls train-many` calls files after groups of any name.
+_LONGEST: Final = 250
 _NAMED: Final = re.compile(r"(?:(?P<name>[^=@/]+)(?:@(?P<version>[^=@/]+))?=)?(?P<path>.+)", re.DOTALL)
 
 
@@ -111,10 +111,10 @@ def resolve(arguments: Sequence[str]) -> tuple[ModelSource, ...]:
         raise ConfigError("There is no model to serve: name a file, NAME=FILE, a folder of files, or a registry.")
     found = [source for argument in arguments for source in _expand(argument)]
     for source in found:
-        if not _MODEL_NAME.fullmatch(source.name):
+        if not _is_name(source.name):
             raise ConfigError(
-                f"{source.path} cannot be served as {source.name!r}: names are up to 250 letters, digits, spaces and "
-                "any of . , _ - + = ~ %; rename the file, or give it a name, as in tickets=model.onnx."
+                f"{source.path} cannot be served as {source.name!r}: names are up to {_LONGEST} letters, digits, "
+                "spaces and any of . , _ - + = ~ %; rename the file, or give it a name, as in tickets=model.onnx."
             )
         if source.version is not None and not NAME.fullmatch(source.version):
             raise ConfigError(f"{source.version!r} is not a version: use up to 64 letters, digits, '.', '_' and '-'.")
@@ -122,6 +122,11 @@ def resolve(arguments: Sequence[str]) -> tuple[ModelSource, ...]:
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ConfigError(f"Two models are called {twice}: give one of them another name, as in other=model.onnx.")
     return tuple(found)
+
+
+def _is_name(name: str) -> bool:
+    """Say whether a model may be called so; paths and headers of HTTP have what is not ASCII as %XX."""
+    return 0 < len(name) <= _LONGEST and name[0] not in ". " and all(is_plain(sign) or sign in "~%" for sign in name)
 
 
 def _expand(argument: str) -> list[ModelSource]:

@@ -58,8 +58,12 @@ MIXINGS: Final = (
 NONLINEAR_SCORES: Final = ("cosine", "kernel")
 # Options that change no byte of the model: of the machine that trains.
 WITHOUT_EFFECT: Final = ("max_memory",)
-# Options that a model does not name: of the machine, or told of with what they brought.
-_NOT_NAMED: Final = (*WITHOUT_EFFECT, "device", "teacher")
+# Options that a model does not name: they change no weight of it, or are told of with what they brought, if that is
+# anything.
+_NOT_NAMED: Final = (
+    *WITHOUT_EFFECT, "class_weight", "device", "example", "impl", "label_names", "rehearsal_rows", "teacher",
+    "unlabelled_weight", "vectors",
+)  # fmt: skip
 # How many seeds there are: those that the generators of PyTorch and NumPy both take.
 SEEDS: Final = 2**63
 
@@ -259,13 +263,9 @@ class TrainConfig:
         return "several seeds" if beside is None and self.model is not None and self.model.seeds > 1 else beside
 
     def chosen(self) -> dict[str, Any]:
-        """Return the options that are not as they are by default, as JSON has them; of a file that there is one."""
+        """Return the options that a model names, since they are not as they are by default, as JSON has them."""
         values = {name: getattr(self, name) for name in OPTIONS if name not in _NOT_NAMED}
-        return {
-            name: "a file" if isinstance(value, Path) else value
-            for name, value in values.items()
-            if value != OPTIONS[name].default
-        }
+        return {name: value for name, value in values.items() if value != OPTIONS[name].default}
 
 
 OPTIONS: Final[Mapping[str, Option]] = options_of(TrainConfig)

@@ -20,9 +20,11 @@ from textcls_training.models.calibration import Calibration, log_softmax
 MIN_ROWS = 50
 # The part of its loss to which a calibration is sure that is compared with others, and not kept.
 ROUGHLY = 1e-6
-# Numbers of a view that are looked at at once: what the caches of a processor hold, of all views, with what is made of
-# them.
-BLOCK = 1 << 15
+# Numbers of a view that are looked at at once. What is no more than that, hardly anything but thousands of labels, is
+# added up in one order, and takes tens of megabytes.
+BLOCK = 1 << 18
+# Where the last bits of a sum do not count: what the caches of a processor hold, with what is made of it.
+SMALL_BLOCK = 1 << 15
 
 
 def log_loss(logits_RC: Float32, label_R: Int64, temperature: float = 1.0) -> float:
@@ -33,7 +35,7 @@ def log_loss(logits_RC: Float32, label_R: Int64, temperature: float = 1.0) -> fl
 def log_losses(logits_RC: Float32, label_R: Int64, temperature: float = 1.0) -> NDArray[np.float64]:
     """Return the cross-entropy in nats of each row [R] of logits at `temperature`."""
     loss_R = np.empty(len(label_R))
-    for block in _blocks(*logits_RC.shape):
+    for block in _blocks(len(logits_RC), logits_RC.shape[1], BLOCK):
         log_probability_BC = log_softmax(logits_RC[block].astype(np.float64) / temperature)
         loss_R[block] = -log_probability_BC[np.arange(len(log_probability_BC)), label_R[block]]
     return loss_R
@@ -54,21 +56,21 @@ def fit(logits_VRC: Float32, label_R: Int64, near: Calibration | None = None) ->
     views, rows, _ = logits_VRC.shape
     if rows < MIN_ROWS:
         return Calibration((1 / views,) * views, 1.0)
-    loss = partial(_loss, logits_VRC, label_R)
     if near is None:
-        weight_V = fit_weights(loss, views)
+        weight_V = fit_weights(partial(_loss, logits_VRC, label_R, BLOCK), views)
     else:
         begin_V = [weight / near.temperature for weight in near.ensemble_weights]
+        loss = partial(_loss, logits_VRC, label_R, SMALL_BLOCK)
         weight_V = fit_weights(loss, views, near=begin_V, gain=ROUGHLY)
     return Calibration(tuple((weight_V / weight_V.sum()).tolist()), float(1 / weight_V.sum()))
 
 
-def _loss(logits_VRC: Float32, label_R: Int64, weight_V: Float64) -> Slopes:
+def _loss(logits_VRC: Float32, label_R: Int64, block_numbers: int, weight_V: Float64) -> Slopes:
     """Return the cross-entropy of logits at given weights, and its slopes, block by block of rows."""
     _, rows, classes = logits_VRC.shape
     right, wrong = (rows + 1) / (rows + 2), 1 / (rows + 2) / (classes - 1)
     value, slope_V, curvature_VV = 0.0, np.zeros(len(weight_V)), np.zeros((len(weight_V), len(weight_V)))
-    for block in _blocks(rows, classes):
+    for block in _blocks(rows, classes, block_numbers):
         label_B = label_R[block]
         target_BC = np.full((len(label_B), classes), wrong)
         target_BC[np.arange(len(label_B)), label_B] = right
@@ -77,8 +79,8 @@ def _loss(logits_VRC: Float32, label_R: Int64, weight_V: Float64) -> Slopes:
     return Slopes(value, slope_V, curvature_VV)
 
 
-def _blocks(rows: int, classes: int) -> Iterator[slice]:
-    size = max(1, BLOCK // classes)
+def _blocks(rows: int, classes: int, numbers: int) -> Iterator[slice]:
+    size = max(1, numbers // classes)
     return (slice(begin, begin + size) for begin in range(0, rows, size))
 
 

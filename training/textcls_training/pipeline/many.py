@@ -1,6 +1,5 @@
 """Many models at once: one for each group of rows, or for each file, with the bytes that training each alone gives."""
 
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,13 +9,12 @@ from typing import Any, Final, NamedTuple
 
 from textcls.data import Bad, BadRows, ReadOptions, TargetOptions, compression, read_labelled
 from textcls.errors import InputError
+from textcls.versions.record import is_plain
 from textcls_training.config.settings import from_options
 from textcls_training.data.labelled_texts import Rows, labelled_texts_of
 
 # Bytes of a name that file systems take, less the suffix.
 _LONGEST: Final = 250
-# What stands for itself in the name of a file, and of a model that is served; there a version follows an @.
-_PLAIN: Final = re.compile(r"[\w .+=,-]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +124,7 @@ def jobs_of_groups(rows: Rows, column: str, output: Path, bad: BadRows) -> list[
 
 
 def jobs_of_files(files: Sequence[Path], output: Path) -> list[ModelJob]:
-    """Return a job for each file, called as it is.
+    """Return a job for each file, whose model is called as it is.
 
     Raises:
         InputError: two have the same name.
@@ -134,7 +132,7 @@ def jobs_of_files(files: Sequence[Path], output: Path) -> list[ModelJob]:
     jobs: dict[Path, ModelJob] = {}
     for path in files:
         bare = path if compression.by_name(path) is None else path.with_suffix("")
-        target = output / f"{bare.stem}.onnx"
+        target = output / file_name(bare.stem)
         other = jobs.setdefault(target, ModelJob(str(path), target, source=path))
         if other.source != path:
             raise InputError(f"The models of {other.source} and {path} would both be called {target.name}; rename one.")
@@ -142,11 +140,11 @@ def jobs_of_files(files: Sequence[Path], output: Path) -> list[ModelJob]:
 
 
 def file_name(group: str) -> str:
-    """Return the name of the model file of a group: letters stay, what names of files do not take is %XX.
+    """Return the name of the model file of a group, or of a file: what names do not take is %XX.
 
     Of one that is too long the end is told by its hash.
     """
-    quoted = "".join(sign if _PLAIN.match(sign) else "".join(f"%{byte:02X}" for byte in _bytes(sign)) for sign in group)
+    quoted = "".join(sign if is_plain(sign) else "".join(f"%{byte:02X}" for byte in _bytes(sign)) for sign in group)
     if quoted.startswith((".", " ")):
         quoted = f"%{ord(quoted[0]):02X}{quoted[1:]}"
     if len(_bytes(quoted)) > _LONGEST:
