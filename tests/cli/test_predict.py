@@ -126,7 +126,7 @@ def test_predict_leaves_nothing_half_written_when_a_row_in_the_middle_is_wrong(
     output = tmp_path / "out.csv"
     if old is not None:
         output.write_text(old)
-    assert f"{data}, line 5: 1 fields where the header has 2" in fail(3, "predict", model_path, data, "-o", output)
+    assert f"{data}, line 5: 1 field where the header has 2" in fail(3, "predict", model_path, data, "-o", output)
     assert (output.read_text() if output.exists() else None) == old
     assert {path.name for path in tmp_path.iterdir()} <= {"new.csv", "out.csv"}
 
@@ -153,3 +153,11 @@ def test_a_threshold_that_is_no_probability_is_a_wrong_call(
     assert result.exit_code == 2
     assert threshold in result.stderr
     assert list(tmp_path.iterdir()) == [table]
+
+
+def test_lines_without_a_text_are_passed_over_and_told(model_path: Path, tmp_path: Path) -> None:
+    for name, content in (("a.txt", "hello\n\nfoo\n"), ("b.csv", 'text,x\nhello,1\n"",""\nfoo,2\n')):
+        (tmp_path / name).write_text(content)
+        told = run("predict", model_path, tmp_path / name, "-o", tmp_path / f"{name}.csv")
+        assert "2 rows -> " in told.stdout, told.output
+        assert "1 empty row is passed over." in told.stderr

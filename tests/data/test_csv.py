@@ -159,10 +159,10 @@ def test_two_columns_of_one_name_are_refused(write: Write) -> None:
     assert "two columns called 'text'" in refusal(write("data.csv", "text,label,text \na,x,b\n"))
 
 
-@pytest.mark.parametrize(("row", "fields"), [("b,y,extra", 3), ("b", 1)])
+@pytest.mark.parametrize(("row", "fields"), [("b,y,extra", "3 fields"), ("b", "1 field")])
 def test_a_row_that_does_not_fit_the_header_is_named_by_line(write: Write, row: str, fields: int) -> None:
     message = refusal(write("data.csv", f'text,label\n"a\na",x\n{row}\nc,z\n'))
-    assert f"line 4: {fields} fields where the header has 2" in message
+    assert f"line 4: {fields} where the header has 2" in message
 
 
 def test_an_empty_label_is_named_by_line_and_column(write: Write) -> None:

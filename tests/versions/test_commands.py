@@ -14,6 +14,7 @@ from tests.command_line import fail, run, succeed, write_rows
 from tests.service.reloading import LABELS
 from tests.versions.conftest import Model
 from textcls import Classifier, __version__
+from textcls.versions.folder import Registry
 
 
 def listed(registry: Path) -> dict[str, object]:
@@ -176,6 +177,27 @@ def test_a_damaged_version_is_shown_and_neither_promoted_nor_rolled_back_to(mode
     assert "Version 2 cannot be used: " in result.stdout
     assert "Error: Version 2 is promoted, and cannot be used: promote another, or go back" in result.stderr
     assert run("versions", registry, "--json").exit_code == 4
+
+
+def test_a_registry_that_is_named_as_a_model_is_called_one(model: Model, registry: Path) -> None:
+    succeed("publish", model("tickets.onnx"), registry, "--promote")
+    said = fail(4, "explain", registry, "my card was charged")
+    assert f"{registry} is a registry: textcls versions {registry} says which version is promoted" in said
+
+
+def test_of_two_that_make_a_registry_at_once_both_publish(
+    model: Model, registry: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, other = Registry.make, model("other.onnx")
+
+    def made_by_another(folder: Path, name: str, *, exactly: bool = True) -> Registry:
+        make(folder, "other")
+        return make(folder, name, exactly=exactly)
+
+    monkeypatch.setattr(Registry, "make", made_by_another)
+    assert "other, version 1" in succeed("publish", model("tickets.onnx"), registry)
+    assert "# other" in (registry / "1" / "README.md").read_text()
+    assert "is the registry of 'other', not of 'mine'" in fail(2, "publish", other, registry, "--name", "mine")
 
 
 def test_a_promoted_version_whose_folder_was_removed_is_told(model: Model, registry: Path) -> None:

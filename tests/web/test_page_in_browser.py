@@ -300,7 +300,7 @@ def test_where_no_column_is_known_the_page_asks_which_and_a_bad_row_stops_nothin
     told(shown, "many-said", "Which column holds the text?")
     shown.get_by_label("Text column").select_option("y")
     told(shown, "many-said", "4 rows classified.")
-    assert "1 fields where the header has 2." in shown.inner_text("#rows")
+    assert "1 field where the header has 2." in shown.inner_text("#rows")
     with shown.expect_download() as download:
         shown.click("#download")
     rows = list(csv.reader(io.StringIO(Path(download.value.path()).read_text(), newline="")))

@@ -85,15 +85,19 @@ def publish(
     A version is there whole or not at all, and never changes. What was published before is the same version.
     textcls versions lists them, textcls serve REGISTRY answers with the one that is promoted.
     """
-    name = _name(model, registry, name)
+    given, name = name, _name(model, registry, name)
     by, note = checked_text(by, "--by", BY_CHARACTERS), checked_text(note, "--note", NOTE_CHARACTERS)
     content = artifact.read_file(model)
     classifier = Classifier.from_bytes(content, model)
     file = replace(ModelFile.of(classifier), name=versions.MODEL)
     same = Registry(registry).find(file.sha256) if versions.is_registry(registry) else None
     if same is None:
-        files = _files(model, name, classifier, file, data, (text_columns, label_column), targets, reading)
-        found, new = Registry.make(registry, name).add(content, files, _version(file, by, note))
+        read = (classifier, file, data, (text_columns, label_column), targets, reading)
+        files = _files(model, name, *read)
+        opened = Registry.make(registry, name, exactly=given is not None)
+        if (called := opened.state().name) != name:  # Another process has made it meanwhile.
+            name, files = called, _files(model, called, *read)
+        found, new = opened.add(content, files, _version(file, by, note))
     else:
         found, new = same, False
     folder = Registry(registry).path_of(found.version)

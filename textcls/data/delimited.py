@@ -183,7 +183,7 @@ def _rows(
         elif len(fields) != len(columns):
             yield Bad(
                 f"{name}, line {line}",
-                f"{len(fields)} fields where the {first} has {len(columns)}; "
+                f"{len(fields)} field{'s' * (len(fields) != 1)} where the {first} has {len(columns)}; "
                 'put fields that hold delimiters or line breaks in double quotes, and write a quote inside them as ""',
             )
         else:

@@ -51,20 +51,25 @@ def read(source: Source, options: ReadOptions, *, labels: bool = True) -> Conten
 class _Line(NamedTuple):
     number: int
     text: str
+    blank: int
 
 
 def _lines(source: Source, encoding: str) -> Iterator[_Line | Bad]:
+    blank = 0
     for number, line in enumerate(decoding.Lines(decoding.open_text(source, encoding, "\n")), 1):
         why = f"{TOO_LONG}; shorten it or leave it out" if line is None else decoding.undecodable(line, encoding)
         if why is not None:
             yield Bad(f"{source.name}, line {number}", why)
         elif line is not None and line.strip():
-            yield _Line(number, line.rstrip("\r\n"))
+            yield _Line(number, line.rstrip("\r\n"), blank)
+            blank = 0
+        else:
+            blank += 1
 
 
 def _texts(name: str, lines: Iterator[_Line | Bad]) -> Iterator[Row | Bad]:
     for line in lines:
-        yield line if isinstance(line, Bad) else Row(line.number, {"text": line.text}, name)
+        yield line if isinstance(line, Bad) else Row(line.number, {"text": line.text}, name, blank=line.blank)
 
 
 def _rows(name: str, columns: tuple[str, ...], lines: Iterator[_Line | Bad]) -> Iterator[Row | Bad]:
@@ -72,7 +77,7 @@ def _rows(name: str, columns: tuple[str, ...], lines: Iterator[_Line | Bad]) -> 
         if isinstance(each, Bad):
             yield each
             continue
-        number, line = each
+        number, line, blank = each
         labels = _LABEL.findall(line)
         if labels and "label" not in columns:
             why = f"the label {labels[0]!r}, where the first lines have none; label all lines, or none"
@@ -81,4 +86,4 @@ def _rows(name: str, columns: tuple[str, ...], lines: Iterator[_Line | Bad]) -> 
         # One label is a string as in every format; several are a list, as in JSON lines.
         label = labels if len(labels) > 1 else "".join(labels)
         fields = {"label": label, "text": _LABEL.sub("", line).strip() if labels else line}
-        yield Row(number, {column: fields[column] for column in columns}, name)
+        yield Row(number, {column: fields[column] for column in columns}, name, blank=blank)

@@ -60,6 +60,8 @@ from textcls.model.prototypes import Prototypes
 FORMAT_VERSION: Final = 4
 Task = Literal["single-label", "multi-label"]
 TASKS: Final = get_args(Task)
+# In a folder of published versions of a model.
+REGISTRY: Final = "registry.json"
 METADATA_KEY: Final = "textcls"
 # Among what the metadata tell of the training.
 LABELS_WRITTEN: Final = "labels_written"
@@ -366,6 +368,11 @@ def read_file(path: Path, most: int = MOST_BYTES, advice: str = "") -> bytes:
     try:
         mode = path.stat().st_mode
         if stat.S_ISDIR(mode):
+            if (path / REGISTRY).is_file():
+                raise ArtifactError(
+                    f"{path} is a registry: textcls versions {path} says which version is promoted; name its file, "
+                    f"{path / 'NUMBER' / 'model.onnx'}, or serve the registry."
+                )
             inside = sorted([*path.glob("*.onnx"), *path.glob("*/*.onnx")])
             such = f", such as {inside[0]}" if inside else ""
             raise ArtifactError(f"{path} is a folder: name a model file in it{such}.")

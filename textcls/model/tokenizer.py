@@ -12,8 +12,9 @@ Tokens are compared in lower case, one character at a time, so that lower-casing
 classes are tables of this package, not those of the Python interpreter or of the regular-expression library at hand, so
 the rule is the same on every version and platform.
 
-The saved model applies the same rule inside its ONNX graph (`graph_pattern`); this module is its twin, used to
-prepare training data and to find where in the caller's text each token stands.
+The saved model applies the same rule inside its ONNX graph (`graph_pattern`), but for what is done to a text before
+(`clean`, `shortened`); this module is its twin, used to prepare training data and to find where in the caller's text
+each token stands.
 """
 
 import re

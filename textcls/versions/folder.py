@@ -27,7 +27,7 @@ from textcls.model import artifact
 from textcls.model.classifier import Classifier
 from textcls.versions.record import State, Version
 
-REGISTRY: Final = "registry.json"
+REGISTRY: Final = artifact.REGISTRY
 VERSION: Final = "version.json"
 MODEL: Final = "model.onnx"
 _LOCK: Final = ".lock"
@@ -119,8 +119,13 @@ class Registry:
         return cls(folder)
 
     @classmethod
-    def make(cls, folder: Path, name: str) -> "Registry":
+    def make(cls, folder: Path, name: str, *, exactly: bool = True) -> "Registry":
         """Return the registry in `folder`, which is made, with this name, if there is none.
+
+        Args:
+            folder: where it is.
+            name: of the model.
+            exactly: whether one that is there must have this name.
 
         Raises:
             InputError: there is a folder of something else, or a registry of another name.
@@ -133,7 +138,7 @@ class Registry:
             if not is_registry(folder):
                 check_new(folder)
                 registry._write(State(name))
-        if (found := registry.state().name) != name:
+        if (found := registry.state().name) != name and exactly:
             raise InputError(f"{folder} is the registry of {found!r}, not of {name!r}: name another folder.")
         return registry
 

@@ -83,7 +83,7 @@ export function table(text, usual) {
   if (twice !== undefined) throw new SyntaxError(`Two columns are called "${twice}".`);
   const nothing = (record) => (record.length === 1 ? !record[0].trim() : record.every((cell) => cell === ""));
   const kept = rest.filter((record) => !blank(record) && !(columns.length > 1 && nothing(record)));
-  const wrong = kept.map((record) => record.length !== columns.length && `${record.length} fields where the header has ${columns.length}.`);
+  const wrong = kept.map((record) => record.length !== columns.length && `${record.length} field${record.length === 1 ? "" : "s"} where the header has ${columns.length}.`);
   const rows = kept.map((record) => columns.map((_, i) => record[i] ?? ""));
   return { delimiter, columns, rows, wrong };
 }
