@@ -16,7 +16,7 @@ def test_bad_rows_are_skipped_counted_and_told_if_that_is_asked_for(write: Write
     summary = bad.summary()
     assert summary is not None
     assert summary.startswith("Skipped 7 rows that cannot be used: ")
-    assert "line 3: 1 fields where the header has 2; " in summary
+    assert "line 3: 1 field where the header has 2; " in summary
     assert "line 4: the label in column 'label' is empty; " in summary
     assert summary.endswith("; and 2 more.")
 

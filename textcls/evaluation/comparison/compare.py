@@ -215,14 +215,15 @@ def compared(
 
 
 def _as_spelt(names: LabelNames, right: Sequence[Labels]) -> LabelNames:
-    """Return the labels of the models, and those of the rows beside them, by their spellings; none without a model."""
+    """Return the labels of the models, and those of the rows beside them, by their names; none without a model."""
     unheard = BadRows()
     of_rows = {names.name(one, unheard) for labels in right for one in _names(labels)} if names.known else set()
-    return LabelNames.of_labels(sorted({*names.known, *of_rows}), "", {}, several=True)
+    spelt = LabelNames.of_labels(sorted({*names.known, *of_rows}), "", {}, several=True)
+    return spelt._replace(paths=names.paths, renamed=names.renamed)
 
 
 def _answers(side: Side, rows: Sequence[Text], spelt: LabelNames, bad: BadRows) -> SideAnswers:
-    """Return the answers of a side; those of a table or a service with the labels as models and rows spell them."""
+    """Return the answers of a side; those of a table or a service with the labels as models and rows have them."""
     found = side.answers(rows)
     if isinstance(side, ModelSide):
         return found
