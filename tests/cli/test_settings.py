@@ -51,6 +51,9 @@ def test_a_file_that_is_here_cannot_silence_what_is_said_of_it(train_call: dict[
     Path("textcls.toml").write_text("[serve]\nlog-texts = true\n")
     said = run("serve", "missing.onnx").stderr
     assert "Note: textcls.toml in this folder sets log-texts.\n" in said
+    Path("textcls.toml").write_text("[vectors.import]\nmost = 7\n")
+    said = run("vectors", "import", "missing.txt", "-o", "x.vectors").stderr
+    assert "Note: textcls.toml in this folder sets most.\n" in said
 
 
 def test_the_file_is_that_of_the_option_or_the_variable_or_the_one_that_is_here(train_call: dict[str, Any]) -> None:

@@ -184,11 +184,7 @@ def annotate(
         _confirm(url, yes=yes and not (found_unasked("yes") or found_unasked("endpoint")))
         asking = Asking(annotators, at_once=at_once, most_tokens=max_tokens_total or inf)
         asyncio.run(_ask(asking, panel, given, samples, least_agreement, quiet=reading.quiet))
-        if any(one.without_answer for one in annotators) and not any(
-            is_answered(panel.answer(text)) for text in given.texts
-        ):
-            _say_at_the_end(panel, given, len(given.rows))
-            raise SurroundingsError(f"No row was answered, and {output} is not written: the same command asks again.")
+        _require_answers(panel, given, output)
         try:
             done = _write(table, panel, given)
         except InputError as error:
@@ -285,6 +281,14 @@ def _check(panel: Panel, known: Known, least: float) -> None:
             f"That is below --least-agreement, which is {least:g}: describe the labels better, show --examples, or "
             "ask another model. The texts were not sent."
         )
+
+
+def _require_answers(panel: Panel, given: Rows, output: Path) -> None:
+    """Refuse to write a table without a row where the models were asked in vain, and say why they were."""
+    answered = any(is_answered(panel.answer(text)) for text in given.texts)
+    if not answered and any(one.without_answer for one in panel.annotators):
+        _say_at_the_end(panel, given, len(given.rows))
+        raise SurroundingsError(f"No row was answered, and {output} is not written: the same command asks again.")
 
 
 def _say_at_the_end(panel: Panel, given: Rows, missing: int) -> None:

@@ -109,6 +109,14 @@ def test_validation_rows_choose_the_epoch_that_they_would_with_a_search_from_the
         assert [one is None for one in begun] == [True, *[False] * 4]
 
 
+def test_what_is_kept_is_added_up_in_one_order_whatever_a_search_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    logits_VRC, labels = sampled(0.5, 0.5, rows=600)
+    found = calibration.fit(logits_VRC, labels)
+    monkeypatch.setattr(calibration, "SMALL_BLOCK", 7)
+    assert calibration.fit(logits_VRC, labels) == found
+    assert calibration.fit(logits_VRC, labels, near=found).temperature == pytest.approx(found.temperature, rel=1e-2)
+
+
 def test_no_other_weights_have_a_lower_loss() -> None:
     # Of many rows, where smoothing the targets hardly matters.
     logits_VRC, labels = sampled(0.4, 0.2)
