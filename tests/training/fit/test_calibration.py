@@ -110,11 +110,12 @@ def test_validation_rows_choose_the_epoch_that_they_would_with_a_search_from_the
 
 
 def test_what_is_kept_is_added_up_in_one_order_whatever_a_search_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    logits_VRC, labels = sampled(0.5, 0.5, rows=600)
-    found = calibration.fit(logits_VRC, labels)
+    some = [sampled(*weights, rows=1500) for weights in ((0.5, 0.5), (0.9, 0.1), (0.3, 0.6, 0.1))]
+    kept = [calibration.fit(*one) for one in some]
     monkeypatch.setattr(calibration, "SMALL_BLOCK", 7)
-    assert calibration.fit(logits_VRC, labels) == found
-    assert calibration.fit(logits_VRC, labels, near=found).temperature == pytest.approx(found.temperature, rel=1e-2)
+    assert [calibration.fit(*one) for one in some] == kept
+    monkeypatch.setattr(calibration, "BLOCK", 7)
+    assert [calibration.fit(*one) for one in some] != kept
 
 
 def test_no_other_weights_have_a_lower_loss() -> None:
