@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.threaded import threaded
+
 # What servers tell of tokens that is none.
 _USAGES: dict[str, tuple[Any, Any, Any]] = {
     "uncounted": (None, None, None),
@@ -177,12 +179,5 @@ def _of_one(text: str, asked: dict[str, Any], number: int, properties: dict[str,
 
 @contextmanager
 def running(**how: Any) -> Iterator[Server]:
-    server = Server(**how)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with threaded(Server(**how)) as server:
         yield server
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -27,6 +27,7 @@ import pytest
 import textcls
 from tests.command_line import fail, run, succeed
 from tests.service.processes import free_port
+from tests.threaded import threaded
 from textcls import InputError
 from textcls.data import storage
 from textcls.data.storage import OutputFolder
@@ -118,12 +119,8 @@ def web(folder: Path) -> Iterator[str]:
         def handle_error(self, request: object, client_address: object) -> None:
             """Say nothing of who breaks off, which would stand in the standard error of the command."""
 
-    with Server(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as found:
-        threading.Thread(target=found.serve_forever, daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{found.server_port}"
-        finally:
-            found.shutdown()
+    with threaded(Server(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))) as found:
+        yield f"http://127.0.0.1:{found.server_port}"
 
 
 # Answers and labelled rows
@@ -306,8 +303,8 @@ def test_a_name_and_a_password_in_an_address_are_sent_to_that_server_alone(model
             pass
 
     asked: list[str | None] = []
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Locked) as server, web(tmp_path) as elsewhere:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    locked = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Locked)
+    with threaded(locked) as server, web(tmp_path) as elsewhere:
         address = f"http://me:p%40ss@127.0.0.1:{server.server_port}"
         assert textcls.read(f"{address}/rows.csv").labels == ["billing"]
         elsewhere = address.replace("me:p%40ss@", "")
@@ -319,7 +316,6 @@ def test_a_name_and_a_password_in_an_address_are_sent_to_that_server_alone(model
         elsewhere = address.replace("me:p%40ss@127.0.0.1", "localhost")
         assert textcls.read(f"{address}/moved.csv").labels == ["billing"]
         assert asked[1:] == ["Basic bWU6cEBzcw==", None]
-        server.shutdown()
 
 
 def test_a_full_disk_is_told_as_such_and_not_as_a_fault_of_the_store(
@@ -399,15 +395,13 @@ class Short(http.server.BaseHTTPRequestHandler):
 def test_a_body_that_ends_before_its_length_is_an_error_and_not_a_shorter_table(
     model_path: Path, tmp_path: Path, name: str, early: str
 ) -> None:
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Short) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with threaded(http.server.ThreadingHTTPServer(("127.0.0.1", 0), Short)) as server:
         url = f"http://127.0.0.1:{server.server_port}/{name}"
         for command in (
             ("predict", model_path, url, "-o", tmp_path / "out.csv"),
             ("train", url, "-o", tmp_path / "m.onnx"),
         ):
             assert f"it ends {early}; try again" in fail(3, *command)
-        server.shutdown()
     assert [*tmp_path.iterdir()] == []
 
 

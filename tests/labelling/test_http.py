@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.labelling.files import Open
+from tests.threaded import threaded
 from textcls.display.html import label_page
 from textcls.errors import SurroundingsError
 from textcls.labelling.http import MOST_BYTES, MOST_CONNECTIONS, Server
@@ -25,12 +26,8 @@ from textcls.labelling.session import Session
 def server(tmp_path: Path, opened: Open) -> Iterator[Server]:
     """A server of ten texts."""
     session = Session([f"text {i}" for i in range(10)], ["a", "b"], opened(tmp_path / "labels.jsonl", several=False))
-    with Server(session, label_page.files(), label_page.POLICY) as found:
-        thread = threading.Thread(target=found.serve_forever)
-        thread.start()
+    with threaded(Server(session, label_page.files(), label_page.POLICY)) as found:
         yield found
-        found.shutdown()
-        thread.join()
 
 
 def ask(server: Server, method: str, path: str, body: object = None, **headers: str) -> tuple[int, Any, Any]:

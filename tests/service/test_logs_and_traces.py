@@ -3,7 +3,6 @@
 import json
 import logging
 import re
-import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +13,7 @@ import pytest
 from tests.service.clients import KEYS, bearer, client_of, post, refusal
 from tests.service.processes import PATIENCE, command
 from tests.service.server import service, serving
+from tests.threaded import threaded
 from textcls import Classifier
 from textcls.server.admission.auth import Keys
 from textcls.server.monitoring.logs import JsonLines
@@ -91,14 +91,12 @@ def test_spans_tell_of_the_request_and_never_of_its_text(
         def log_message(self, *_: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Collector) as collector:
-        threading.Thread(target=collector.serve_forever, daemon=True).start()
+    with threaded(ThreadingHTTPServer(("127.0.0.1", 0), Collector)) as collector:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{collector.server_port}")
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "none")
         parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
         with serving(service(classifier, Settings(tracing=True), keys=Keys([f"desk:{KEYS[0]}"]))) as client:
             assert post(client, headers={"traceparent": parent, **bearer(KEYS[0])}).status_code == 200
-        collector.shutdown()
     (span,) = trace.ExportTraceServiceRequest.FromString(received[0]).resource_spans[0].scope_spans[0].spans
     assert (span.name, span.trace_id.hex()) == ("POST /v1/classify", parent[3:35])
     facts = {each.key: each.value for each in span.attributes}

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import subprocess
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.service.server import listening
+from tests.threaded import threaded
 from textcls import Classifier
 from textcls.display.html import site
 from textcls.server.admission.auth import Keys
@@ -156,14 +156,8 @@ def served(folder: Path) -> Iterator[str]:
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with threaded(ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))) as server:
+        yield f"http://127.0.0.1:{server.server_port}"
 
 
 @pytest.fixture(scope="session")

@@ -116,6 +116,20 @@ def test_a_rare_label_is_validated_too() -> None:
     assert mask.sum() == 200
 
 
+def test_of_very_many_labels_no_more_rows_are_held_out_than_their_numbers_have_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows, labels = split.CROSS_FIT_BELOW, 500
+    texts = [f"{text} {copy}" for text in many(rows // 2) for copy in ("once", "once")]
+    (mask,) = validation_masks(texts, np.arange(rows) // 2 % labels)
+    assert mask.sum() > 150
+    monkeypatch.setattr(split, "MOST_VALIDATION_NUMBERS", 150 * labels)
+    (fewer,) = validation_masks(texts, np.arange(rows) // 2 % labels)
+    assert 140 <= fewer.sum() <= 150
+    assert not (fewer & ~mask).any()
+    assert (fewer[::2] == fewer[1::2]).all()
+
+
 def test_the_split_is_as_ever() -> None:
     # A changed split would make every later report incomparable with the one before.
     masks = np.array(list(validation_masks(many(10), np.zeros(10, np.int64))))

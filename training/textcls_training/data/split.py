@@ -25,6 +25,8 @@ MOST_TEMPLATES, LEAST_COPIES = 50, 10
 MOST_NEW, LEAST_DISPERSION = 0.1, 0.5
 # More validation rows than this tell no more, and take time after each epoch.
 MOST_VALIDATION_ROWS = MANY_ROWS // PARTS
+# Nor do more of them times labels, each of which is a number of 32 bits a view.
+MOST_VALIDATION_NUMBERS = 25_000_000
 
 
 def hash_of(text: str) -> int:
@@ -106,7 +108,15 @@ def masks_of(
     for i in range(CROSS_FIT_PARTS if few else 1):
         mask = part == i
         # A text that must teach takes all its copies along, whatever their labels.
-        yield mask & ~np.isin(hashes, hashes[_alone(mask, labels, sets)])
+        mask &= ~np.isin(hashes, hashes[_alone(mask, labels, sets)])
+        yield mask if few else _some(mask, hashes, MOST_VALIDATION_NUMBERS // (labels.max(initial=0) + 1))
+
+
+def _some(mask: Bools, hashes: Int64, most: int) -> Bools:
+    """Return about so many rows of a mask at most: where labels are very many, a row of each would be more."""
+    if mask.sum() <= most:
+        return mask
+    return np.asarray(mask & (hashes < np.partition(hashes[mask], most)[most]))
 
 
 def _alone(mask: Bools, labels: Int64, sets: LabelMatrix | None) -> Bools:
