@@ -3,6 +3,7 @@
 import atexit
 import io
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import TextIO
@@ -29,6 +30,9 @@ def run() -> None:
     # Who starts programs in the background may have closed them.
     sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()
     atexit.register(leave)
+    for name in ("SIGTERM", "SIGHUP"):
+        if (number := getattr(signal, name, None)) and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _end)
     if isinstance(sys.stdout, io.TextIOWrapper):
         # In a pipe on Windows it is a code page, without half of the signs that a text may have.
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -40,6 +44,11 @@ def run() -> None:
     except OSError as error:  # click itself writes what --help and --version say
         status = report_os_error(error)
         sys.exit(status)
+
+
+def _end(number: int, _: object) -> None:
+    """End as by an exception, so that no half-written file is left, with the status that a shell gives to a signal."""
+    sys.exit(128 + number)
 
 
 def _nowhere() -> TextIO:

@@ -1,8 +1,10 @@
 """The installed program, in a process of its own."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -108,3 +110,50 @@ def test_who_has_closed_standard_output_gets_the_work_done(model_path: Path, tab
     done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, NOTE)
     assert (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_where_not_even_the_error_can_be_said_the_exit_code_says_it() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([SCRIPT, "inspect", "--help"], stdout=full, stderr=full, check=False)
+    assert done.returncode == 6
+
+
+def test_a_working_folder_that_has_gone_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    line = f"rmdir {folder} && {SCRIPT} demo"
+    done = subprocess.run(["sh", "-c", line], cwd=folder, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (6, "Error: The working folder: No such file or directory.\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_signal_that_ends_a_command_leaves_no_half_written_file(model_path: Path, tmp_path: Path, name: str) -> None:
+    (tmp_path / "many.txt").write_text("".join(f"parcel {i}\n" for i in range(300_000)))
+    line: list[str | Path] = [SCRIPT, "predict", model_path, "many.txt", "--format", "lines", "-o", "out.csv"]
+    with subprocess.Popen(line, cwd=tmp_path, stderr=subprocess.DEVNULL) as process:
+        while process.poll() is None and len(list(tmp_path.iterdir())) == 1:
+            time.sleep(0.01)
+        process.send_signal(getattr(signal, name))
+    assert process.returncode == 128 + getattr(signal, name)
+    assert [path.name for path in tmp_path.iterdir()] == ["many.txt"]
+
+
+@pytest.mark.parametrize(
+    ("place", "error", "said"),
+    [
+        ("onnxruntime.InferenceSession", "RuntimeError('initialization: std::bad_alloc')", "to load {}"),
+        ("onnxruntime.InferenceSession", "MemoryError", "to load {}"),
+        ("textcls.model.graph.foreign", "MemoryError('8 GB are needed')", "here: 8 GB are needed"),
+    ],
+)
+def test_memory_that_runs_out_is_one_sentence(model_path: Path, place: str, error: str, said: str) -> None:
+    code = (
+        "import onnxruntime, textcls.model.graph, textcls.__main__ as program\n"
+        f"def lacking(*_, **__):\n    raise {error}\n"
+        f"{place} = lacking\nprogram.run()"
+    )
+    line: list[str | Path] = [sys.executable, "-c", code, "explain", model_path, "some text"]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (6, f"Error: There is not enough memory {said.format(model_path)}.\n")

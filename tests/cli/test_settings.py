@@ -218,3 +218,30 @@ def test_the_shell_is_given_what_completes_commands_and_options() -> None:
         assert complete(**words, COMP_WORDS=f"textcls {option} ", COMP_CWORD="3").startswith("file,"), option
     found = complete(**words, COMP_WORDS="textcls train --ep", COMP_CWORD="2").split()
     assert found == ["plain,--epochs"]
+
+
+def test_a_variable_of_no_option_is_told(train_call: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEXTCLS_TRAIN_EPOCH", "3")
+    note = "Note: TEXTCLS_TRAIN_EPOCH sets nothing: textcls train has no such option; did you mean "
+    assert f"{note}TEXTCLS_TRAIN_EPOCHS?\n" in run("train", "rows.csv").stderr
+    assert note not in run("train", "rows.csv", "--quiet").stderr
+    assert "Note: TEXTCLS_VECTORS_IMPORT_X sets nothing: textcls vectors has no such option; did" in (
+        run("vectors", "import", "missing.txt", "-o", "x.vectors", TEXTCLS_VECTORS_IMPORT_X="1").stderr
+    )
+    # Those of other commands, and what Kubernetes tells of a service that is called so.
+    others = {"TEXTCLS_TRAIN_MANY_BY": "group", "TEXTCLS_TRAIN_SERVICE_HOST": "::1", "TEXTCLS_TRAIN_PORT_80_TCP": "x"}
+    monkeypatch.delenv("TEXTCLS_TRAIN_EPOCH")
+    assert "sets nothing" not in run("train", "rows.csv", **others).stderr
+
+
+@pytest.mark.parametrize("kind", ["a folder", "a link that leads nowhere"])
+def test_what_is_called_as_the_settings_file_and_cannot_be_read_is_not_passed_over(
+    train_call: dict[str, Any], kind: str
+) -> None:
+    if kind == "a folder":
+        Path("textcls.toml").mkdir()
+    else:
+        Path("textcls.toml").symlink_to("nowhere")
+    result = run("train", "rows.csv")
+    assert result.exit_code == 3
+    assert "ettings file textcls.toml" in result.stderr

@@ -1,6 +1,11 @@
 """What is written is read back, and nothing is lost or overwritten on the way."""
 
+import errno
+import gc
+import io
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -8,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.data.tables import Write, copied, refusal, rows_of
 from textcls import ConfigError, InputError
-from textcls.data import Row, rows, writing
+from textcls.data import Row, excel, rows, writing
 
 TEXTS = st.text(st.characters(codec="utf-8"))
 ROWS = st.lists(st.tuples(TEXTS, TEXTS), max_size=8).map(lambda rows: [{"text": a, "note": b} for a, b in rows])
@@ -57,3 +62,18 @@ def test_a_field_called_as_the_answer_is_never_overwritten(write: Write, tmp_pat
 def test_a_name_that_says_no_format_to_write_is_refused(name: str) -> None:
     with pytest.raises(ConfigError, match=r"does not say a format; end it in \.csv"):
         writing.format_of(Path(name), None, "csv")
+
+
+def test_a_spreadsheet_for_which_there_is_no_room_leaves_no_archive_open() -> None:
+    class Full(io.BytesIO):
+        def write(self, data: Any) -> int:
+            if self.tell() + len(data) > 200:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return super().write(data)
+
+    writer = excel.Writer(Full(), ["text"], ["label"])
+    with pytest.raises(OSError, match="No space left"):
+        writer.close()
+    writer.abandon()
+    del writer
+    gc.collect()

@@ -1,5 +1,6 @@
 """A service that cannot start says why in one sentence."""
 
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.service.processes import MAIN, PATIENCE, ended
+from tests.service.processes import MAIN, PATIENCE, command, ended
 from textcls import SurroundingsError
 from textcls.cli import main
 from textcls.server.http.listening import listen
@@ -85,3 +86,26 @@ def test_importing_textcls_does_not_import_fastapi() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE
     ).stdout
     assert said == "False\n"
+
+
+def limited(soft: int, hard: int) -> str:
+    """What runs the service where so many files may be open."""
+    return f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard})); {MAIN}"
+
+
+@pytest.mark.parametrize(("hard", "found"), [(4000, 400), (200, 200)])
+def test_as_many_files_as_connections_need_may_be_open_if_the_system_lets_them(
+    model_path: Path, hard: int, found: int
+) -> None:
+    code = limited(100, hard)
+    with command(model_path, "--max-connections", "300", code=code, afresh=True) as running:
+        assert resource.prlimit(running.process.pid, resource.RLIMIT_NOFILE) == (found, hard)
+        running.process.terminate()
+        _, said = running.process.communicate()
+    told = "With max_connections 300 up to 400 files may be open, and here only 200: new connections wait before that"
+    assert (told in said) == (found < 400)
+
+
+def test_where_hardly_a_file_may_be_open_no_service_starts(model_path: Path) -> None:
+    message = "Error: Only 40 files may be open here, and a service needs 64: raise ulimit -n.\n"
+    assert ended(model_path, code=limited(30, 40)) == (6, message)

@@ -1,8 +1,10 @@
 """The command line: `textcls COMMAND ...`. A command parses, calls the function that does its work, and prints."""
 
+import errno
 import os
 import re
 import sys
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import Any, Final, NamedTuple
 
@@ -18,6 +20,8 @@ from textcls.errors import MissingExtraError, SurroundingsError, TextclsError, e
 # What shells give a program that Ctrl-C ended, and one whose reader has gone.
 INTERRUPTED: Final = 130
 BROKEN_PIPE: Final = 141
+# What the system refuses without a name, if it is no output.
+_NAMELESS: Final = {errno.ENOENT: "The working folder", errno.EMFILE: "Open files of this process"}
 
 
 class Entry(NamedTuple):
@@ -132,6 +136,9 @@ class LazyGroup(click.Group):
             ctx.exit(exit_code(error))
         except OSError as error:
             ctx.exit(report_os_error(error))
+        except MemoryError as error:
+            click.echo(f"Error: There is not enough memory here{f': {error}' if str(error) else ''}.", err=True)
+            ctx.exit(exit_code(SurroundingsError()))
         except KeyboardInterrupt:
             click.echo("Interrupted; no file was left half-written.", err=True)
             ctx.exit(INTERRUPTED)
@@ -150,7 +157,9 @@ def report_os_error(error: OSError) -> int:
         # What would follow goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
-    click.echo(f"Error: {error.filename or 'Output'}: {error.strerror or error}.", err=True)
+    where = error.filename or _NAMELESS.get(error.errno or 0, "Output")
+    with suppress(OSError):  # It may be standard error that takes nothing.
+        click.echo(f"Error: {where}: {error.strerror or error}.", err=True)
     return exit_code(SurroundingsError())
 
 

@@ -5,6 +5,8 @@ its command in `textcls.toml`, `epochs` in `[train]`. The file is that of --conf
 `textcls.toml` in the working folder if there is one.
 """
 
+import os
+import re
 import tomllib
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
@@ -22,6 +24,8 @@ NAME: Final = "textcls.toml"
 PREFIX: Final = "TEXTCLS"
 # Whether the file was found and not named, in the context of a command.
 _UNASKED: Final = "textcls.settings.unasked"
+# What Kubernetes tells of services, whatever they are called.
+_OF_SERVICES: Final = re.compile(r"_SERVICE_(HOST|PORT(_\w+)?)$|_PORT(_\d+_\w+)?$")
 # The file that was named, if it says nothing of the command.
 _WITHOUT: Final = "textcls.settings.without"
 
@@ -43,12 +47,12 @@ def add(command: click.Command, commands: Sequence[str]) -> None:
     _add_variables(command, command.name)
     for one in (command, *(command.commands.values() if isinstance(command, click.Group) else ())):
         if one.callback is not None:
-            one.callback = _telling(one, one.callback)
+            one.callback = _telling(one, one.callback, commands)
 
     def read(context: click.Context, _: click.Parameter, path: str | None) -> None:
         if path == "":
             raise ConfigError("The name of the settings file is empty; is a variable of the shell not set?")
-        found = Path(path) if path is not None else Path(NAME) if Path(NAME).is_file() else None
+        found = Path(path) if path is not None else Path(NAME) if os.path.lexists(NAME) else None
         # Completion must not fail for what the file holds.
         if found is not None and not context.resilient_parsing:
             context.default_map = defaults(found, context, commands)
@@ -78,8 +82,9 @@ def found_unasked(option: str) -> bool:
     return from_file and bool(context.meta.get(_UNASKED))
 
 
-def _telling(command: click.Command, run: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what runs a command, and says before what a file sets unasked, or that one that was named sets nothing.
+def _telling(command: click.Command, run: Callable[..., Any], commands: Sequence[str]) -> Callable[..., Any]:
+    """Return what runs a command, and says before what a file sets unasked, or that one that was named, or a variable,
+    sets nothing.
 
     A file cannot silence what is said of it: `--quiet` does, or its variable.
     """
@@ -91,6 +96,9 @@ def _telling(command: click.Command, run: Callable[..., Any]) -> Callable[..., A
         if (found := context.meta.pop(_WITHOUT, None)) and not context.params.get("quiet"):
             said = f"{found} sets nothing for textcls {command.name}: it has no [{command.name}]."
             click.echo(f"Note: {said}", err=True)
+        if not context.params.get("quiet"):
+            for said in _unknown_variables(command, commands):
+                click.echo(f"Note: {said}", err=True)
         if not context.params.get("quiet") or found_unasked("quiet"):
             names = [key_of(one) for one in command.params if found_unasked(one.name or "")]
             if names:
@@ -108,6 +116,28 @@ def _add_variables(command: click.Command, name: str) -> None:
     if isinstance(command, click.Group):
         for below, inner in command.commands.items():
             _add_variables(inner, f"{name}_{below}")
+
+
+def _unknown_variables(command: click.Command, commands: Sequence[str]) -> list[str]:
+    """Return a sentence about each variable that is set for an option which `command` does not have."""
+    if command.name not in commands:
+        return []  # It is one of a group, of which the group tells.
+    begin, *all_commands = (f"{PREFIX}_{name}_".upper().replace("-", "_") for name in (command.name, *commands))
+    others = tuple(one for one in all_commands if one != begin and one.startswith(begin))
+    known, found = _variables(command), list[str]()
+    for name in sorted(os.environ.keys() - known):
+        if name.startswith(begin) and not name.startswith(others) and not _OF_SERVICES.search(name):
+            close = get_close_matches(name, known, 1)
+            meant = f"; did you mean {close[0]}?" if close else "."
+            found.append(f"{name} sets nothing: textcls {command.name} has no such option{meant}")
+    return found
+
+
+def _variables(command: click.Command) -> set[str]:
+    """Return the variables of all options of `command`, and of those below it."""
+    found = {str(option.envvar) for option in command.params if option.envvar}
+    below = command.commands.values() if isinstance(command, click.Group) else ()
+    return found.union(*map(_variables, below))
 
 
 def defaults(path: Path, context: click.Context, commands: Sequence[str]) -> dict[str, Any]:
@@ -172,6 +202,8 @@ def _tables(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError as error:
         raise InputError(f"There is no settings file {path}.") from error
+    except OSError as error:
+        raise InputError(f"The settings file {path} cannot be read: {error.strerror}.") from error
     except ValueError as error:  # also of numbers with thousands of digits
         raise InputError(f"{path} is not valid TOML: {error}.") from error
     except RecursionError as error:

@@ -225,7 +225,7 @@ class Writer:
         openpyxl = _openpyxl()
         self.book = openpyxl.Workbook(write_only=True)
         self.sheet = self.book.create_sheet("answers")
-        self.cell = openpyxl.cell.WriteOnlyCell
+        self.cell, self.archived = openpyxl.cell.WriteOnlyCell, openpyxl.writer.excel.ExcelWriter
         self.written = re.compile(f"{openpyxl.cell.cell.ILLEGAL_CHARACTERS_RE.pattern}|[\ufffe\uffff]|_(?={_ESCAPED})")
         self.rows = 0
 
@@ -279,7 +279,9 @@ class Writer:
         """Write the file."""
         if not self.rows:
             self._begin([])
-        self.book.save(self.file)
+        # As `Workbook.save` does, which leaves the archive open where the disk is full.
+        with zipfile.ZipFile(self.file, "w", zipfile.ZIP_DEFLATED) as archive:
+            self.archived(self.book, archive).save()
 
     def abandon(self) -> None:
         """Write nothing more: what is written so far is thrown away."""

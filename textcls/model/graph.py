@@ -10,7 +10,7 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from textcls.errors import ArtifactError
+from textcls.errors import ArtifactError, SurroundingsError
 from textcls.model import artifact, sub_token_attribution, tokenizer
 from textcls.model.artifact import ModelInfo
 from textcls.model.columns import END_OF_CELLS, unpack
@@ -128,6 +128,8 @@ def _open_session(data: bytes, path: Path) -> onnxruntime.InferenceSession:
         session._model_bytes = None
         return session
     except Exception as error:  # ONNX Runtime's exceptions have no common base but this one.
+        if isinstance(error, MemoryError) or "bad_alloc" in str(error):
+            raise SurroundingsError(f"There is not enough memory to load {path}.") from error
         raise _unreadable(path, data) from error
 
 

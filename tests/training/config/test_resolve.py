@@ -26,6 +26,12 @@ def test_many_labels_of_many_rows_get_half_the_passes_at_twice_the_rate_of_the_h
     assert rates[1] == 2 * rates[0]
 
 
+def test_of_many_rows_or_many_rows_times_labels_the_model_that_was_judged_is_kept() -> None:
+    some = [(499_999, 2), (500_000, 2), (199_999, 5000), (200_000, 5000)]
+    refits = [resolve(TrainConfig(), ["text"] * rows, rows, labels).refit for rows, labels in some]
+    assert refits == [True, False, True, False]
+
+
 def test_many_labels_get_a_wider_model() -> None:
     assert [rules.default_dim(labels) for labels in (2, 32, 33)] == [32, 32, 64]
 

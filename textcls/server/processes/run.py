@@ -14,7 +14,7 @@ from textcls.server.models.store import GenerationStore
 from textcls.server.monitoring import logs
 from textcls.server.processes.probes import probes
 from textcls.server.settings import Settings, check_exposure
-from textcls.server.system import memory, signals
+from textcls.server.system import memory, open_files, signals
 from textcls.server.system.shared_folder import shared_folder
 
 
@@ -33,10 +33,12 @@ def serve(models: Sequence[str], settings: Settings, *, ready: Callable[[str], N
         ArtifactError: a model cannot be used.
         ConfigError: settings that do not go together, or keys that cannot be read.
         MissingExtraError: spans are asked for, and what sends them is not installed.
-        SurroundingsError: the address cannot be listened on, no folder can be written to, or no worker can start.
+        SurroundingsError: the address cannot be listened on, no folder can be written to, no worker can start, or
+            hardly a file may be open.
     """
     logs.configure(settings.log_level)
     memory.return_large()
+    open_files.allow(settings.max_connections)
     keys, _ = auth.load(settings)
     check_exposure(settings, has_keys=bool(keys))
     with (

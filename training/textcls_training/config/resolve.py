@@ -33,9 +33,10 @@ SCRIPT_TEXTS = 2000
 # training/README.md is another: how attention begins, and the learning rate of attention and head.
 FEW_ROWS: Final = 1500
 EVEN_ATTENTION_RATE: Final = 9e-3
-# From so many rows on the model that validation rows have judged is the one that is saved: it lacks these rows alone,
-# and to train another one on all of them would take as long again, and as much memory.
+# From so many rows on, or rows times labels, the model that validation rows have judged is the one that is saved: it
+# lacks these rows alone, and to train another one on all of them would take as long again, and as much memory.
 MANY_ROWS: Final = 500_000
+MANY_CELLS: Final = 1_000_000_000
 # How many buckets there are for features at least, and of few rows.
 LEAST_BUCKETS: Final = 2**12
 FEW_ROWS_BUCKETS: Final = 2**20
@@ -197,7 +198,7 @@ def resolve(
         impl=impl,
         head=config.head,
         on_gpu=on_gpu,
-        refit=len(texts) < MANY_ROWS,
+        refit=len(texts) < MANY_ROWS and len(texts) * labels < MANY_CELLS,
         machines_beside=suit and few and bool(features.ngram_sizes),
     )
 

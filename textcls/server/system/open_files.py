@@ -1,0 +1,41 @@
+"""How many files the service may have open: a connection is one."""
+
+import logging
+import resource
+from typing import Final
+
+from textcls.errors import SurroundingsError
+
+# What stays free of connections, and what models, counts and the event loop have open.
+_BESIDE: Final = 100
+# With less not even the event loop starts.
+_LEAST: Final = 64
+_LOGGER: Final = logging.getLogger(__name__)
+
+
+def allow(connections: int) -> None:
+    """Raise the limit of this process, which its workers inherit, to what so many connections need, if the system lets
+    it; warn where it does not.
+
+    Raises:
+        SurroundingsError: a service could not start.
+    """
+    wanted = connections + _BESIDE
+    soft, hard = (_most(limit) for limit in resource.getrlimit(resource.RLIMIT_NOFILE))
+    if soft < min(wanted, hard):
+        soft = min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    if soft < _LEAST:
+        raise SurroundingsError(f"Only {soft} files may be open here, and a service needs {_LEAST}: raise ulimit -n.")
+    if soft < wanted:
+        _LOGGER.warning(
+            "With max_connections %d up to %d files may be open, and here only %d: new connections wait before that; "
+            "raise the limit (ulimit -n), or lower max_connections.",
+            connections,
+            wanted,
+            soft,
+        )
+
+
+def _most(limit: int) -> int:
+    return 1 << 62 if limit == resource.RLIM_INFINITY else limit
