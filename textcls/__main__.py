@@ -5,6 +5,7 @@ import io
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
@@ -17,6 +18,7 @@ def run() -> None:
     Threads have ended and other exit handlers have run by then, as the first one that is registered runs last.
     """
     status: object = 1  # What an exception that nobody catches exits with.
+    ended = 0  # What a signal exits with.
 
     def leave() -> None:
         nonlocal status
@@ -25,14 +27,20 @@ def run() -> None:
             sys.stderr.flush()
         except OSError as error:  # what was said last has not left the buffer
             status = status or report_os_error(error)
-        os._exit(status if isinstance(status, int) else int(status is not None))
+        os._exit(ended or (status if isinstance(status, int) else int(status is not None)))
+
+    def end(number: int, _: object) -> None:
+        """End as by an exception, so that no half-written file is left, with the status that shells give to signals."""
+        nonlocal ended
+        ended = 128 + number
+        signal.signal(number, signal.SIG_DFL)  # Where the exception is lost, a second signal is not.
+        sys.exit(ended)
 
     # Who starts programs in the background may have closed them.
     sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()
     atexit.register(leave)
     for name in ("SIGTERM", "SIGHUP"):
-        if (number := getattr(signal, name, None)) and signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, _end)
+        _handle(getattr(signal, name, None), end)
     if isinstance(sys.stdout, io.TextIOWrapper):
         # In a pipe on Windows it is a code page, without half of the signs that a text may have.
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -44,11 +52,16 @@ def run() -> None:
     except OSError as error:  # click itself writes what --help and --version say
         status = report_os_error(error)
         sys.exit(status)
+    except Exception:
+        if ended:  # Libraries turn an exit while they are imported into an error of theirs.
+            sys.exit(ended)
+        raise
 
 
-def _end(number: int, _: object) -> None:
-    """End as by an exception, so that no half-written file is left, with the status that a shell gives to a signal."""
-    sys.exit(128 + number)
+def _handle(number: int | None, handler: Callable[[int, object], None]) -> None:
+    """Set the handler of a signal that there is here, and that is not ignored, as under nohup."""
+    if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+        signal.signal(number, handler)
 
 
 def _nowhere() -> TextIO:

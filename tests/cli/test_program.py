@@ -140,12 +140,30 @@ def test_a_signal_that_ends_a_command_leaves_no_half_written_file(model_path: Pa
     assert [path.name for path in tmp_path.iterdir()] == ["many.txt"]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+def test_a_signal_that_a_library_takes_for_an_error_of_its_own_ends_the_program_all_the_same() -> None:
+    code = (
+        "import os, signal, textcls.__main__ as program\n"
+        "def main(prog_name):\n"
+        "    try:\n        os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    except SystemExit as error:\n        raise ImportError('initialization failed') from error\n"
+        "program.main = main\nprogram.run()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (143, "")
+
+
 @pytest.mark.parametrize(
     ("place", "error", "said"),
     [
         ("onnxruntime.InferenceSession", "RuntimeError('initialization: std::bad_alloc')", "to load {}"),
+        (
+            "onnxruntime.InferenceSession",
+            "RuntimeError('Failed to allocate memory for a buffer')",
+            "to load {}",
+        ),
         ("onnxruntime.InferenceSession", "MemoryError", "to load {}"),
-        ("textcls.model.graph.foreign", "MemoryError('8 GB are needed')", "here: 8 GB are needed"),
+        ("textcls.model.graph.foreign", "MemoryError('8 GB are needed.')", "here: 8 GB are needed"),
     ],
 )
 def test_memory_that_runs_out_is_one_sentence(model_path: Path, place: str, error: str, said: str) -> None:

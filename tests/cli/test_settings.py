@@ -225,11 +225,16 @@ def test_a_variable_of_no_option_is_told(train_call: dict[str, Any], monkeypatch
     note = "Note: TEXTCLS_TRAIN_EPOCH sets nothing: textcls train has no such option; did you mean "
     assert f"{note}TEXTCLS_TRAIN_EPOCHS?\n" in run("train", "rows.csv").stderr
     assert note not in run("train", "rows.csv", "--quiet").stderr
-    assert "Note: TEXTCLS_VECTORS_IMPORT_X sets nothing: textcls vectors has no such option; did" in (
-        run("vectors", "import", "missing.txt", "-o", "x.vectors", TEXTCLS_VECTORS_IMPORT_X="1").stderr
+    given = {"TEXTCLS_TRAIN_BEST_PORT": "1", "TEXTCLS_TRAIN_DROP_SUSPECTS": "1"}
+    said = run("train", "rows.csv", **given).stderr
+    assert "Note: TEXTCLS_TRAIN_BEST_PORT sets nothing: textcls train has no such option.\n" in said
+    assert "textcls train has no such option: leaving doubtful rows out made models of clean files worse" in said
+    assert "Note: TEXTCLS_VECTORS_IMPORT_MOS sets nothing: textcls vectors has no such option; did you mean " in (
+        run("vectors", "import", "missing.txt", "-o", "x.vectors", TEXTCLS_VECTORS_IMPORT_MOS="1").stderr
     )
     # Those of other commands, and what Kubernetes tells of a service that is called so.
     others = {"TEXTCLS_TRAIN_MANY_BY": "group", "TEXTCLS_TRAIN_SERVICE_HOST": "::1", "TEXTCLS_TRAIN_PORT_80_TCP": "x"}
+    others["TEXTCLS_TRAIN_PORT"] = "tcp://10.0.0.1:80"
     monkeypatch.delenv("TEXTCLS_TRAIN_EPOCH")
     assert "sets nothing" not in run("train", "rows.csv", **others).stderr
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.data.tables import Write, copied, refusal, rows_of
 from textcls import InputError
-from textcls.data import Row, read_labelled, writing
+from textcls.data import Row, open_table, read_labelled, texts_of, writing
 
 
 def test_values_of_json_keep_their_types(write: Write) -> None:
@@ -42,7 +42,6 @@ def test_a_line_that_is_no_object_is_told_with_its_number(write: Write, line: st
     ("row", "words"),
     [
         ('{"label": "x"}', "the text in column 'text' has no value"),
-        ('{"text": null, "label": "x"}', "the text in column 'text' has no value"),
         ('{"text": 5, "label": "x"}', "the text in column 'text' is of type int; write a string"),
         ('{"text": "b"}', "the label in column 'label' is empty"),
         ('{"text": "b", "label": ["x", "y"]}', "2 labels, 'x' and 'y'; each row needs exactly one, so keep one"),
@@ -53,6 +52,14 @@ def test_a_text_or_label_of_json_that_is_none_is_told_with_its_line(write: Write
     with pytest.raises(InputError, match="line 2: ") as caught:
         read_labelled(path)
     assert words in str(caught.value)
+
+
+def test_a_text_that_is_null_is_empty_as_a_cell_of_csv_is(write: Write) -> None:
+    path = write("a.jsonl", '{"text": "a", "label": "y"}\n{"text": null, "label": "x"}\n')
+    assert read_labelled(path).texts == ["a", ""]
+    with open_table(path) as table:
+        assert [one.text for one in texts_of(table, ["text"])] == ["a", ""]
+    assert (table.bad.empty, table.bad.count) == (1, 0)
 
 
 def test_numbers_and_truth_values_may_be_labels(write: Write) -> None:

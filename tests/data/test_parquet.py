@@ -57,8 +57,8 @@ def test_answers_keep_the_type_of_the_first_ones(tmp_path: Path, late: Any, monk
 
 
 def test_rows_of_parquet_are_told_by_number(tmp_path: Path) -> None:
-    path = parquet(tmp_path / "a.parquet", {"text": ["a", None], "label": [1, 2]})
-    with pytest.raises(InputError, match=r"a\.parquet, row 2: the text in column 'text' has no value"):
+    path = parquet(tmp_path / "a.parquet", {"text": ["a", "b"], "label": [1, None]})
+    with pytest.raises(InputError, match=r"a\.parquet, row 2: the label in column 'label' is empty"):
         read_labelled(path)
 
 

@@ -93,6 +93,23 @@ def limited(soft: int, hard: int) -> str:
     return f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard})); {MAIN}"
 
 
+REFUSING = """
+import resource
+set_limit = resource.setrlimit
+set_limit(resource.RLIMIT_NOFILE, (100, 4000))
+def refused(*_):
+    raise ValueError('not allowed to raise maximum limit')
+resource.setrlimit = refused
+"""
+
+
+def test_a_system_that_lets_no_limit_be_raised_is_told_of(model_path: Path) -> None:
+    with command(model_path, "--max-connections", "300", code=f"{REFUSING}{MAIN}", afresh=True) as running:
+        running.process.terminate()
+        _, said = running.process.communicate()
+    assert "up to 400 files may be open, and here only 100: new connections wait before that" in said
+
+
 @pytest.mark.parametrize(("hard", "found"), [(4000, 400), (200, 200)])
 def test_as_many_files_as_connections_need_may_be_open_if_the_system_lets_them(
     model_path: Path, hard: int, found: int

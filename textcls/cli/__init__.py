@@ -137,7 +137,8 @@ class LazyGroup(click.Group):
         except OSError as error:
             ctx.exit(report_os_error(error))
         except MemoryError as error:
-            click.echo(f"Error: There is not enough memory here{f': {error}' if str(error) else ''}.", err=True)
+            why = f": {str(error).removesuffix('.')}" if str(error) else ""
+            click.echo(f"Error: There is not enough memory here{why}.", err=True)
             ctx.exit(exit_code(SurroundingsError()))
         except KeyboardInterrupt:
             click.echo("Interrupted; no file was left half-written.", err=True)

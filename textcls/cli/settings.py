@@ -25,7 +25,7 @@ PREFIX: Final = "TEXTCLS"
 # Whether the file was found and not named, in the context of a command.
 _UNASKED: Final = "textcls.settings.unasked"
 # What Kubernetes tells of services, whatever they are called.
-_OF_SERVICES: Final = re.compile(r"_SERVICE_(HOST|PORT(_\w+)?)$|_PORT(_\d+_\w+)?$")
+_OF_SERVICES: Final = re.compile(r"_SERVICE_(HOST|PORT(_\w+)?)=|_PORT_\d+_\w+=|_PORT=\w+://")
 # The file that was named, if it says nothing of the command.
 _WITHOUT: Final = "textcls.settings.without"
 
@@ -126,10 +126,13 @@ def _unknown_variables(command: click.Command, commands: Sequence[str]) -> list[
     others = tuple(one for one in all_commands if one != begin and one.startswith(begin))
     known, found = _variables(command), list[str]()
     for name in sorted(os.environ.keys() - known):
-        if name.startswith(begin) and not name.startswith(others) and not _OF_SERVICES.search(name):
-            close = get_close_matches(name, known, 1)
-            meant = f"; did you mean {close[0]}?" if close else "."
-            found.append(f"{name} sets nothing: textcls {command.name} has no such option{meant}")
+        of_services = _OF_SERVICES.search(f"{name}={os.environ[name]}")
+        if name.startswith(begin) and not name.startswith(others) and not of_services:
+            key = name.removeprefix(begin)
+            close = get_close_matches(key, [one.removeprefix(begin) for one in known], 1)
+            why = gone(str(command.name), key.lower())
+            more = f": {why}" if why else f"; did you mean {begin}{close[0]}?" if close else "."
+            found.append(f"{name} sets nothing: textcls {command.name} has no such option{more}")
     return found
 
 

@@ -238,7 +238,7 @@ def texts_of(
                 table.bad.add_strange(name, row.fields[name])
         if max_tokens is not None and tokenizer.is_longer(unpack(text, beside)[1] if beside else text, max_tokens):
             table.bad.add_cut(max_tokens)
-        if not any(not isinstance(of := row.fields.get(name), str) or of.strip() for name in columns):
+        if not any(str(row.fields[name] or "").strip() for name in columns):
             table.bad.empty += 1
         yield TextRow(text, row)
 

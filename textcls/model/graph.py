@@ -1,6 +1,7 @@
 """A loaded model file: its ONNX graph in ONNX Runtime, and what it says of itself. Texts in, arrays out."""
 
 import hashlib
+import re
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -128,7 +129,7 @@ def _open_session(data: bytes, path: Path) -> onnxruntime.InferenceSession:
         session._model_bytes = None
         return session
     except Exception as error:  # ONNX Runtime's exceptions have no common base but this one.
-        if isinstance(error, MemoryError) or "bad_alloc" in str(error):
+        if isinstance(error, MemoryError) or re.search("bad_alloc|Failed to allocate memory", str(error)):
             raise SurroundingsError(f"There is not enough memory to load {path}.") from error
         raise _unreadable(path, data) from error
 

@@ -19,21 +19,23 @@ _LOOKED_AT, _LONGEST, _ALIKE = 20, 40, 0.8
 def join_columns(fields: Mapping[str, Any], columns: Sequence[str], beside: Sequence[Column] = ()) -> str:
     """Return the text of a row, with its cells if there are any (`textcls.model.columns.pack`).
 
+    None is empty, as a cell of CSV would be.
+
     Args:
         fields: the row, by the names of its columns; there may be more of them than are asked for.
         columns: those of the text, in the order of the training.
         beside: those beside the text; a row may lack them.
 
     Raises:
-        ValueError: one is missing, or holds no string; the text says which, and what to do.
+        ValueError: one is missing, or holds another thing than a string; the text says which, and what to do.
     """
     texts = []
     for name in columns:
         value = fields.get(name)
-        if not isinstance(value, str):
+        if not isinstance(value, str) and (value is not None or name not in fields):
             what = "has no value" if value is None else f"is of type {type(value).__name__}"
             raise ValueError(f"the text in column {name!r} {what}; write a string, which may be empty")
-        texts.append(value)
+        texts.append(value or "")
     text = JOINT.join(texts)
     return pack(cells_of(fields, beside), text) if beside else text
 

@@ -130,6 +130,16 @@ def test_of_very_many_labels_no_more_rows_are_held_out_than_their_numbers_have_r
     assert (fewer[::2] == fewer[1::2]).all()
 
 
+def test_of_very_many_labels_rows_are_held_out_also_where_one_text_is_most_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    labels = np.arange(2000) % 100
+    monkeypatch.setattr(split, "MOST_VALIDATION_NUMBERS", 50 * 100)
+    for copied in map(str, range(20)):
+        (mask,) = validation_masks([copied] * 1000 + many(1000), labels)
+        assert 30 <= mask.sum() <= 50
+
+
 def test_the_split_is_as_ever() -> None:
     # A changed split would make every later report incomparable with the one before.
     masks = np.array(list(validation_masks(many(10), np.zeros(10, np.int64))))

@@ -115,9 +115,10 @@ def test_what_is_folded_before_saving_takes_no_room_from_the_rows(
     assert sum(kept.index.kinds) > 20
 
 
+@pytest.mark.parametrize("limit", [("SLICE", 100), ("SLICE_NUMBERS", 100 * (LABELS + 1))], ids=["rows", "numbers"])
 @pytest.mark.parametrize("config", [None, ModelConfig(dim=8, attention="cosine")], ids=["folded", "vectors"])
 def test_rows_are_folded_some_at_a_time_to_the_same_tables(
-    config: ModelConfig | None, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+    config: ModelConfig | None, limit: tuple[str, int], corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = model_of(corpus, config)
     expected = lookup_tables(model, corpus, 60_000).table()
@@ -128,7 +129,7 @@ def test_rows_are_folded_some_at_a_time_to_the_same_tables(
             most.append(len(table_VD))
             return super().fold(table_VD)
 
-    monkeypatch.setattr(candidates, "SLICE", 100)
+    monkeypatch.setattr(candidates, *limit)
     for view in model.hashed_views:
         view.classifier.__class__ = Seen
     np.testing.assert_allclose(lookup_tables(model, corpus, 60_000).table(), expected, rtol=1e-3, atol=1e-5)

@@ -2,6 +2,7 @@
 
 import logging
 import resource
+from contextlib import suppress
 from typing import Final
 
 from textcls.errors import SurroundingsError
@@ -21,10 +22,11 @@ def allow(connections: int) -> None:
         SurroundingsError: a service could not start.
     """
     wanted = connections + _BESIDE
-    soft, hard = (_most(limit) for limit in resource.getrlimit(resource.RLIMIT_NOFILE))
-    if soft < min(wanted, hard):
-        soft = min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if _most(soft) < min(wanted, _most(hard)):
+        with suppress(ValueError, OSError):  # The kernel, or a filter, may allow less.
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, _most(hard)), hard))
+    soft = _most(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
     if soft < _LEAST:
         raise SurroundingsError(f"Only {soft} files may be open here, and a service needs {_LEAST}: raise ulimit -n.")
     if soft < wanted:

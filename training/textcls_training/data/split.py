@@ -109,14 +109,21 @@ def masks_of(
         mask = part == i
         # A text that must teach takes all its copies along, whatever their labels.
         mask &= ~np.isin(hashes, hashes[_alone(mask, labels, sets)])
-        yield mask if few else _some(mask, hashes, MOST_VALIDATION_NUMBERS // (labels.max(initial=0) + 1))
+        classes = labels.max(initial=0) + 1 if sets is None else sets.classes
+        yield mask if few else _some(mask, hashes, MOST_VALIDATION_NUMBERS // classes)
 
 
 def _some(mask: Bools, hashes: Int64, most: int) -> Bools:
-    """Return about so many rows of a mask at most: where labels are very many, a row of each would be more."""
+    """Return so many rows of a mask at most, if there are texts with few copies: where labels are very many, a row of
+    each would be more.
+    """
     if mask.sum() <= most:
         return mask
-    return np.asarray(mask & (hashes < np.partition(hashes[mask], most)[most]))
+    hash_U, copies_U = np.unique(hashes[mask], return_counts=True)
+    # A text with more copies would be a large part of what is left.
+    few_U = copies_U <= max(1, most // 10)
+    kept = hash_U[few_U][copies_U[few_U].cumsum() <= most]
+    return mask & np.isin(hashes, kept) if len(kept) else mask
 
 
 def _alone(mask: Bools, labels: Int64, sets: LabelMatrix | None) -> Bools:

@@ -23,8 +23,8 @@ from textcls_training.models.ensemble import TableView, TrainedModel
 
 # Of an n-gram beside a word that moves the logits as much: only words out of vocabulary need it.
 NGRAM_WORTH: Final = 0.3
-# Rows that are folded at a time: of many labels, values take far more memory than vectors.
-SLICE = 65_536
+# Rows that are folded at a time, and numbers: of many labels, values take far more memory than vectors.
+SLICE, SLICE_NUMBERS = 65_536, 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +166,9 @@ class _WeightedRows:
         """Fold a view where that can be done; where not, folded rows only rank vectors, and are not kept."""
         folded, worth = [], []
         table_VD = view.table_VD
-        for first in range(0, len(table_VD), SLICE):
-            folded_VSY = view.classifier.folded(table_VD[first : first + SLICE])
+        rows = min(SLICE, max(1, SLICE_NUMBERS // (view.classifier.config.seeds * (view.classifier.labels + 1))))
+        for first in range(0, len(table_VD), rows):
+            folded_VSY = view.classifier.folded(table_VD[first : first + rows])
             value_VSC = folded_VSY[..., :-1]
             value_VSC *= np.float32(ensemble_weight)
             worth.append((value_VSC.max(2) - value_VSC.min(2)).sum(1))

@@ -156,7 +156,7 @@ def prepare(task: Task, *, keeps_fits: bool = False) -> Prepared:
             "impl one-vs-rest needs a state that holds all rows; raise rehearsal_rows, or leave impl out."
         )
     _tell_of_tokens(dataset.corpus, config.max_tokens, task.callback)
-    resolved = _resolved(config, given, dataset, names)
+    resolved = _resolved(config, given, dataset, names, splits=len(splits))
     if keeps_fits and resolved.features.trigrams:
         task.callback.note(PAIRS_ALONE)
         resolved = replace(resolved, features=replace(resolved.features, trigrams=False))
@@ -265,7 +265,9 @@ def _tell_of_tokens(corpus: Corpus, max_tokens: int, callback: Callback) -> None
         )
 
 
-def _resolved(config: TrainConfig, given: LabelledTexts, dataset: Dataset, names: Sequence[str]) -> ResolvedConfig:
+def _resolved(
+    config: TrainConfig, given: LabelledTexts, dataset: Dataset, names: Sequence[str], splits: int
+) -> ResolvedConfig:
     vectors = _vectors(config, dataset, len(names))
     impl = chosen_impl(config, rationales=dataset.rationale is not None)
     resolved = resolve(
@@ -279,7 +281,9 @@ def _resolved(config: TrainConfig, given: LabelledTexts, dataset: Dataset, names
         names=names,
         impl=impl,
     )
-    return replace(resolved, vectors_on_trial=config.vectors is None and vectors is not None)
+    # Of several splits the fit of each lacks a fifth of the rows.
+    refit = resolved.refit or splits > 1
+    return replace(resolved, refit=refit, vectors_on_trial=config.vectors is None and vectors is not None)
 
 
 def _vectors(config: TrainConfig, dataset: Dataset, labels: int) -> WordVectors | None:
