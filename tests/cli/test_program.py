@@ -130,14 +130,19 @@ def test_a_working_folder_that_has_gone_is_named(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_a_signal_that_ends_a_command_leaves_no_half_written_file(model_path: Path, tmp_path: Path, name: str) -> None:
-    (tmp_path / "many.txt").write_text("".join(f"parcel {i}\n" for i in range(300_000)))
-    line: list[str | Path] = [SCRIPT, "predict", model_path, "many.txt", "--format", "lines", "-o", "out.csv"]
-    with subprocess.Popen(line, cwd=tmp_path, stderr=subprocess.DEVNULL) as process:
-        while process.poll() is None and len(list(tmp_path.iterdir())) == 1:
+    line: list[str | Path] = [SCRIPT, "predict", model_path, "-", "--format", "lines", "-o", "out.csv"]
+    quiet = subprocess.DEVNULL
+    with (
+        subprocess.Popen(["yes", "where is my parcel"], stdout=subprocess.PIPE, stderr=quiet) as endless,
+        subprocess.Popen(line, cwd=tmp_path, stdin=endless.stdout, stderr=quiet) as process,
+    ):
+        while process.poll() is None and not list(tmp_path.iterdir()):
             time.sleep(0.01)
         process.send_signal(getattr(signal, name))
+        process.wait()
+        endless.kill()
     assert process.returncode == 128 + getattr(signal, name)
-    assert [path.name for path in tmp_path.iterdir()] == ["many.txt"]
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")

@@ -207,7 +207,7 @@ def _check_explained(request: Request, limits: Limits) -> None:
         more = f", {times} times for what else is asked" if times > 1 else ""
         raise TooLargeError(
             f"The explained answer would hold {tokens:,} tokens x {labels:,} labels{more}, and max_explained is "
-            f"{limits.max_explained:,}: send fewer or shorter texts, or ask for fewer labels with top_k."
+            f"{limits.max_explained:,}: send fewer or shorter texts, or ask /v1/classify for fewer labels (top_k)."
         )
 
 
