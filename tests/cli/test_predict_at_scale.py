@@ -282,7 +282,7 @@ def test_chunks_are_bounded_in_number_and_in_characters(monkeypatch: pytest.Monk
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
 # A row group of Parquet that is written has up to 16 million characters.
-@pytest.mark.parametrize(("suffix", "less", "more"), [(".csv", 8_000, 24_000), (".parquet", 24_000, 56_000)])
+@pytest.mark.parametrize(("suffix", "less", "more"), [(".csv", 8_000, 24_000), (".parquet", 56_000, 96_000)])
 def test_memory_does_not_grow_with_the_file(
     model_path: Path, tmp_path: Path, suffix: str, less: int, more: int
 ) -> None:

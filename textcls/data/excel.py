@@ -225,7 +225,7 @@ class Writer:
         openpyxl = _openpyxl()
         self.book = openpyxl.Workbook(write_only=True)
         self.sheet = self.book.create_sheet("answers")
-        self.cell, self.archived = openpyxl.cell.WriteOnlyCell, openpyxl.writer.excel.ExcelWriter
+        self.cell, self.into_archive = openpyxl.cell.WriteOnlyCell, openpyxl.writer.excel.ExcelWriter
         self.written = re.compile(f"{openpyxl.cell.cell.ILLEGAL_CHARACTERS_RE.pattern}|[\ufffe\uffff]|_(?={_ESCAPED})")
         self.rows = 0
 
@@ -281,7 +281,7 @@ class Writer:
             self._begin([])
         # As `Workbook.save` does, which leaves the archive open where the disk is full.
         with zipfile.ZipFile(self.file, "w", zipfile.ZIP_DEFLATED) as archive:
-            self.archived(self.book, archive).save()
+            self.into_archive(self.book, archive).save()
 
     def abandon(self) -> None:
         """Write nothing more: what is written so far is thrown away."""

@@ -236,9 +236,10 @@ def texts_of(
         if beside:
             for name in not_understood(row.fields, beside, unpack(text, beside)[0]):
                 table.bad.add_strange(name, row.fields[name])
-        if max_tokens is not None and tokenizer.is_longer(unpack(text, beside)[1] if beside else text, max_tokens):
+        alone = unpack(text, beside)[1] if beside else text
+        if max_tokens is not None and tokenizer.is_longer(alone, max_tokens):
             table.bad.add_cut(max_tokens)
-        if not any(str(row.fields[name] or "").strip() for name in columns):
+        if not alone.strip():
             table.bad.empty += 1
         yield TextRow(text, row)
 

@@ -13,7 +13,6 @@ import ctypes
 import errno
 import logging
 import os
-import resource
 import socket
 import struct
 import time
@@ -22,6 +21,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from textcls.server.http.listening import BACKLOG
+from textcls.server.system import open_files
 
 _LOGGER: Final = logging.getLogger(__name__)
 # Accepted in one turn of the event loop, so that other workers get their share.
@@ -136,8 +136,8 @@ class Acceptor:
 
 def _most_files() -> int:
     """Return how many files may be open before connections have to wait."""
-    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return 1 << 62 if most == resource.RLIM_INFINITY else max(most - _RESERVED, most // 2)
+    most = open_files.most()
+    return max(most - _RESERVED, most // 2)
 
 
 def _begin_no_more(listener: socket.socket) -> None:

@@ -22,22 +22,24 @@ def allow(connections: int) -> None:
         SurroundingsError: a service could not start.
     """
     wanted = connections + _BESIDE
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if _most(soft) < min(wanted, _most(hard)):
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    raised = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if most() < raised:
         with suppress(ValueError, OSError):  # The kernel, or a filter, may allow less.
-            resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, _most(hard)), hard))
-    soft = _most(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
-    if soft < _LEAST:
-        raise SurroundingsError(f"Only {soft} files may be open here, and a service needs {_LEAST}: raise ulimit -n.")
-    if soft < wanted:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (raised, hard))
+    if most() < _LEAST:
+        raise SurroundingsError(f"Only {most()} files may be open here, and a service needs {_LEAST}: raise ulimit -n.")
+    if most() < wanted:
         _LOGGER.warning(
             "With max_connections %d up to %d files may be open, and here only %d: new connections wait before that; "
             "raise the limit (ulimit -n), or lower max_connections.",
             connections,
             wanted,
-            soft,
+            most(),
         )
 
 
-def _most(limit: int) -> int:
+def most() -> int:
+    """Return how many files this process may have open."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return 1 << 62 if limit == resource.RLIM_INFINITY else limit
