@@ -33,7 +33,8 @@ from state import RESTART, Cell, State, resume
 from textcls import Classifier
 from textcls.display.terminal.progress import progress_on
 from textcls_training.cli.vectors import DIMS
-from textcls_training.config.settings import from_options
+from textcls_training.config.settings import TrainConfig, from_options
+from textcls_training.data.dataset import Dataset
 from textcls_training.data.english import english
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.split import hashes_of
@@ -156,9 +157,10 @@ def teacher_accuracy(rows: Draw, place: str) -> float:
     encoder = SentenceEncoder(place)
     texts = [*rows.labelled.texts, *rows.test.texts]
     names = rows.labelled.label_names()
-    label = np.array([names.index(name) for name in rows.labelled.labels], np.int64)
+    labelled = Dataset.of(rows.labelled, names, TrainConfig().max_tokens)
     teacher = EncoderTeacher(encoder.name, encoder.encode(texts), hashes_of(texts), len(names))
-    answers = teacher.answers(np.arange(len(label)), label, np.arange(len(label), len(texts)))
+    asked = np.arange(len(labelled.labels), len(texts))
+    answers = teacher.answers(np.arange(len(labelled.labels)), labelled, asked)
     return 100 * mean(names[i] == right for i, right in zip(answers.argmax(1).tolist(), rows.test.labels, strict=True))
 
 
