@@ -83,3 +83,38 @@ def test_what_was_read_trains(tmp_path: Path) -> None:
     frame = pandas.DataFrame({"text": ["good day", "bad night"] * 20, "label": ["x", "y"] * 20})
     classifier = textcls.train(*textcls.read(frame), tmp_path / "a.onnx", epochs=1, size="small", vectors="none")
     assert classifier.labels == ("x", "y")
+
+
+def test_a_column_of_values_of_several_types_holds_strings_as_in_a_file(tmp_path: Path) -> None:
+    import pandas
+
+    table = pandas.DataFrame({"text": list("abcd"), "label": ["x", 1, None, True], "odd": [1, "one", [1], 1j]})
+    with pytest.warns(UserWarning, match="row 3: the label in column 'label' is empty"):
+        assert textcls.read(table, on_error="skip") == (["a", "b", "d"], ["x", "1", "True"])
+    assert textcls.read(table, label_column="odd").labels == ["1", "one", "[1]", "1j"]
+    twice = pandas.concat([table, table[["odd"]]], axis=1)
+    with pytest.raises(textcls.InputError, match="Duplicate column names"):
+        textcls.read(twice)
+
+
+def test_messages_name_arguments_and_no_options() -> None:
+    import pandas
+
+    table = pandas.DataFrame({"text": ["a", "b"], "label": ["x", None]})
+    with pytest.raises(textcls.InputError, match=r"leave out all such rows with on_error='skip'\.$"):
+        textcls.read(table)
+    with pytest.raises(textcls.InputError, match=r"Choose with text_column\."):
+        textcls.read(table.rename(columns={"text": "mail"}))
+
+
+def test_a_column_and_a_plan_of_a_table_are_told_to_be_no_table() -> None:
+    import pandas
+
+    with pytest.raises(textcls.InputError, match="A Series is not a table; pass one of pandas"):
+        textcls.read(pandas.Series(["a"], dtype="string[pyarrow]"))
+
+    class LazyFrame:
+        def collect(self) -> None: ...
+
+    with pytest.raises(textcls.InputError, match=r"not a table; pass one of pandas.* as \.collect\(\) returns it\.$"):
+        textcls.read(LazyFrame())

@@ -64,7 +64,7 @@ def test_columns_of_real_tables_are_answered_and_the_tables_refused(classifier: 
         classifier.predict(table)
     assert len(classifier.predict(table["text"].to_pylist())) == 2
     assert len(classifier.predict(numpy.array(["a", "b"]))) == 2
-    assert len(classifier.predict(text for text in ("a", "b"))) == 2  # type: ignore[call-overload]
+    assert len(classifier.predict(text for text in ("a", "b"))) == 2
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"text": ["my card was charged twice"]})
     with pytest.raises(InputError, match="A DataFrame is a table"):

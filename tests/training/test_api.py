@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import textcls
@@ -62,7 +63,12 @@ def test_several_labels_are_lists_sets_or_mappings_as_on_the_command_line(tmp_pa
     succeed("train", data, "--label-separator", ";", *options)
     told = Classifier.load(tmp_path / "rows.onnx").info
     assert told.training["labels_written"] == {"label_separator": ";", "label_columns": []}
-    given: list[Any] = [SETS, [set(labels) for labels in SETS], [dict.fromkeys(labels, 1.0) for labels in SETS]]
+    given: list[Any] = [
+        SETS,
+        [set(labels) for labels in SETS],
+        [dict.fromkeys(labels, 1.0) for labels in SETS],
+        [np.array(labels, object) for labels in SETS],  # as pandas reads them from Parquet
+    ]
     for i, labels in enumerate(given):
         found = textcls.train(SET_TEXTS, labels, tmp_path / f"{i}.onnx", **SMALL)
         assert found.info.several

@@ -2,6 +2,7 @@
 
 import operator
 import pickle
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -380,3 +381,50 @@ def test_a_weight_of_a_column_that_no_row_has_is_passed_over_too() -> None:
 def test_a_missing_label_in_a_column_is_told_by_its_row() -> None:
     with pytest.warns(DataConversionWarning), pytest.raises(ValueError, match="row 1 has no label"):
         TextClassifier(**SMALL).fit(TEXTS[:2], np.array([["a"], [None]], object))
+
+
+@pytest.mark.parametrize("kind", [int, bool, float])
+def test_a_column_of_numbers_is_read_like_one_of_strings(kind: type) -> None:
+    y = (np.array(LABELS) == "billing").astype(kind)
+    with pytest.warns(DataConversionWarning):
+        model = TextClassifier(**SMALL).fit(TEXTS, pandas.DataFrame({"billing": y}))
+    assert model.classes_.dtype == y.dtype
+    assert model.classes_.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("kind", ["Int64", "boolean", "bool[pyarrow]"])
+def test_an_indicator_table_may_have_types_that_can_lack_a_value(kind: str) -> None:
+    pytest.importorskip("pyarrow")
+    table = pandas.get_dummies(pandas.Series(LABELS))
+    model = TextClassifier(**SMALL).fit(TEXTS, table.astype(kind))
+    assert model.classes_.tolist() == ["account", "billing", "shipping"]
+    assert model.model_bytes_ == TextClassifier(**SMALL).fit(TEXTS, table).model_bytes_
+    lacking = table.astype("Int64")
+    lacking.iloc[3, 1] = pandas.NA
+    with pytest.raises(ValueError, match="An indicator matrix holds 1 where a label applies"):
+        TextClassifier(**SMALL).fit(TEXTS, lacking)
+
+
+@pytest.mark.parametrize("given", [{}, {"refused": 5}])
+def test_a_mapping_without_a_weight_that_counts_weighs_nothing(given: dict[str, int]) -> None:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "class_weight has 'refused'")
+        weighted = TextClassifier(**SMALL, class_weight=given).fit(TEXTS, LABELS)
+    assert weighted.model_bytes_ == TextClassifier(**SMALL).fit(TEXTS, LABELS).model_bytes_
+
+
+def test_labels_may_be_yielded() -> None:
+    model = TextClassifier(**SMALL).fit(iter(TEXTS), iter(LABELS))
+    assert model.model_bytes_ == TextClassifier(**SMALL).fit(TEXTS, LABELS).model_bytes_
+
+
+@pytest.mark.parametrize(
+    ("y", "said"),
+    [
+        ([["a", "b"], ["a"]] * 30, "make an indicator matrix of them with MultiLabelBinarizer"),
+        (pandas.Series(["a", 1] * 30, dtype=object), "labels of several types, 'int' and 'str'"),
+    ],
+)
+def test_labels_of_odd_shapes_and_types_are_told(y: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        TextClassifier(**SMALL).fit(TEXTS, y)

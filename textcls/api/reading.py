@@ -1,13 +1,18 @@
 """Texts and labels of any table, from Python, by the rules of the command line."""
 
+import re
 import warnings
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
-from textcls.errors import ConfigError
+from textcls.errors import ConfigError, InputError
 from textcls.model.label_sets import LabelSet
+
+# What messages advise whoever types commands: options that are arguments here, and one that is none.
+_TASK: Final = ", or add --task several if a row may have none"
+_ARGUMENT: Final = re.compile("--(text-column|label-column|sheet|encoding|on-error)( skip)?")
 
 
 class TextsAndLabels(NamedTuple):
@@ -70,14 +75,23 @@ def read(
             raise ConfigError(f"Columns are named by strings, and {name!r} is none; rename the column.")
     tables = table if isinstance(table, list | tuple) else [table]
     bad = BadRows(skip=on_error == "skip")
-    found = read_labelled(
-        [*map(readable, tables)],
-        columns,
-        label_column,
-        options=ReadOptions(sheet=sheet, encoding=encoding),
-        targets=TargetOptions(),
-        bad=bad,
-    )
+    try:
+        found = read_labelled(
+            [*map(readable, tables)],
+            columns,
+            label_column,
+            options=ReadOptions(sheet=sheet, encoding=encoding),
+            targets=TargetOptions(),
+            bad=bad,
+        )
+    except InputError as error:
+        raise type(error)(_in_python(str(error))) from error
     if skipped := bad.summary():
         warnings.warn(skipped, stacklevel=2)
     return TextsAndLabels(list(found.texts), found.labels)
+
+
+def _in_python(message: str) -> str:
+    """Return what readers say with the arguments of `read` in the place of options."""
+    named = _ARGUMENT.sub(lambda found: found[1].replace("-", "_") + ("='skip'" if found[2] else ""), message)
+    return named.replace(_TASK, "")

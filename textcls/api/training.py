@@ -1,6 +1,6 @@
 """Training from Python, and what takes trainings; the extra `textcls[train]` brings what they import when called."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,16 +16,16 @@ Label = str | Collection[str] | Mapping[str, float]
 
 
 def train(
-    texts: Sequence[Text],
-    labels: Sequence[Label],
+    texts: Iterable[Text],
+    labels: Iterable[Label],
     output: str | Path,
     *,
-    valid: tuple[Sequence[Text], Sequence[Label]] | None = None,
+    valid: tuple[Iterable[Text], Iterable[Label]] | None = None,
     columns: Sequence[str] = (),
-    weights: Sequence[float] | None = None,
-    rationales: Sequence[object] | None = None,
-    unlabelled: Sequence[Text] | None = None,
-    probabilities: Sequence[Mapping[str, float]] | None = None,
+    weights: Iterable[float] | None = None,
+    rationales: Iterable[object] | None = None,
+    unlabelled: Iterable[Text] | None = None,
+    probabilities: Iterable[Mapping[str, float]] | None = None,
     state: str | Path | None = None,
     from_state: str | Path | None = None,
     **options: Any,
@@ -78,7 +78,7 @@ def train(
 
 
 def audit_labels(
-    texts: Sequence[Text], labels: Sequence[Label], *, columns: Sequence[str] = (), **options: Any
+    texts: Iterable[Text], labels: Iterable[Label], *, columns: Sequence[str] = (), **options: Any
 ) -> LabelAudit:
     """Return the texts of which a label is probably wrong, or missing: what `textcls check --labels` lists.
 

@@ -1,6 +1,6 @@
 """Options of training that suit given rows, from Python: what `textcls tune` finds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -119,10 +119,10 @@ class TuneReport:
 
 
 def tune(
-    texts: Sequence[str],
-    labels: Sequence[Label],
+    texts: Iterable[str],
+    labels: Iterable[Label],
     *,
-    weights: Sequence[float] | None = None,
+    weights: Iterable[float] | None = None,
     trials: int | None = None,
     seconds: float | None = None,
     measure: Measure | None = None,

@@ -12,6 +12,7 @@ from textcls.errors import InputError
 
 # https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html
 _STREAM: Final = "__arrow_c_stream__"
+_NO_TABLE: Final = "not a table; pass one of pandas, polars, pyarrow or datasets"
 # Rows of a dataset of Hugging Face at a time.
 _ROWS: Final = 1000
 
@@ -42,19 +43,44 @@ class MemoryTable:
     def _batches(self) -> tuple[Any, Iterable[Any]]:
         pyarrow = arrow.pyarrow("A table in memory")
         if hasattr(self.table, _STREAM):
-            try:
-                reader = pyarrow.RecordBatchReader.from_stream(self.table)
-            except (pyarrow.ArrowException, TypeError, ValueError) as error:
-                why = str(error).strip().splitlines()[0].rstrip(".")
-                raise InputError(f"Columns of {self} have no Arrow type ({why}); leave them out.") from error
+            reader = self._reader(pyarrow)
             return reader.schema, reader
         features: Any = getattr(self.table, "features", None)
         if hasattr(self.table, "with_format") and hasattr(features, "arrow_schema"):
             chunks = self.table.with_format("arrow").iter(batch_size=_ROWS)
             return features.arrow_schema, (batch for chunk in chunks for batch in chunk.to_batches())
-        raise InputError(
-            f"A {type(self.table).__name__} is not a table; pass one of pandas, polars, pyarrow or datasets."
-        )
+        collected = " as .collect() returns it" if hasattr(self.table, "collect") else ""
+        raise InputError(f"A {type(self.table).__name__} is {_NO_TABLE}{collected}.")
+
+    def _reader(self, pyarrow: Any) -> Any:
+        from_stream = pyarrow.RecordBatchReader.from_stream
+        refusals = (pyarrow.ArrowException, TypeError, ValueError)
+        try:
+            return from_stream(self.table)
+        except refusals:
+            if not hasattr(self.table, "columns"):
+                raise InputError(f"A {type(self.table).__name__} is {_NO_TABLE}.") from None
+        try:
+            return from_stream(_with_strings(self.table, pyarrow, refusals))
+        except refusals as error:
+            why = str(error).strip().splitlines()[0].rstrip(".")
+            raise InputError(f"Columns of {self} have no Arrow type ({why}); leave them out.") from error
+
+
+def _with_strings(table: Any, pyarrow: Any, refusals: tuple[type[Exception], ...]) -> Any:
+    """Return a table of pandas with strings in the columns that Arrow refuses, which hold values of several types.
+
+    As a file of CSV would hold them; a missing value stays one.
+    """
+    if not hasattr(table, "assign") or not table.columns.is_unique:
+        return table
+    mixed = {}
+    for name in table.columns:
+        try:
+            pyarrow.array(table[name], from_pandas=True)
+        except refusals:
+            mixed[name] = table[name].map(str, na_action="ignore")
+    return table.assign(**{str(name): column for name, column in mixed.items()})
 
 
 Readable = Path | RemoteFile | MemoryTable

@@ -1,6 +1,6 @@
 """Load a saved model and ask it: the one prediction path under the command line, the Python API and the server."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from platform import node
 from typing import Any, Final, TypeVar, overload
@@ -133,11 +133,11 @@ class Classifier:
 
     @overload
     def predict(
-        self, texts: Sequence[Text], *, explain: bool = False, threshold: float | None = None
+        self, texts: Iterable[Text], *, explain: bool = False, threshold: float | None = None
     ) -> list[Prediction]: ...
 
     def predict(
-        self, texts: Text | Sequence[Text], *, explain: bool = False, threshold: float | None = None
+        self, texts: Text | Iterable[Text], *, explain: bool = False, threshold: float | None = None
     ) -> Prediction | list[Prediction]:
         """Classify one text or several.
 
@@ -195,9 +195,9 @@ class Classifier:
     def explain(self, texts: Text) -> Explanation: ...  # type: ignore[overload-overlap]
 
     @overload
-    def explain(self, texts: Sequence[Text]) -> list[Explanation]: ...
+    def explain(self, texts: Iterable[Text]) -> list[Explanation]: ...
 
-    def explain(self, texts: Text | Sequence[Text]) -> Explanation | list[Explanation]:
+    def explain(self, texts: Text | Iterable[Text]) -> Explanation | list[Explanation]:
         """Say of one text or several what each token added: the explanations of `predict(texts, explain=True)`.
 
         Raises:

@@ -241,7 +241,7 @@ def labelled_texts(
         raise InputError(f"There are {len(texts)} {what} and {len(labels)} labels; give one label per text.")
     _check_strings(texts, what, "")
     if several is None:
-        several = any(isinstance(label, list | tuple | set | frozenset | Mapping) for label in labels)
+        several = any(isinstance(label, Collection) and not isinstance(label, str | bytes) for label in labels)
     if several:
         return LabelledTexts(texts=texts, label_sets=[_label_set(label, i) for i, label in enumerate(labels)])
     _check_strings(labels, "labels", "; answers name labels by strings, so give str(label)")

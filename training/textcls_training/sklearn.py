@@ -12,7 +12,7 @@ What is fitted is the bytes of one ONNX file: that is what is pickled and what `
 import inspect
 import tempfile
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -30,6 +30,7 @@ from textcls.data.column_kinds import wanted_kinds
 from textcls.errors import ConfigError, InputError
 from textcls.model.classifier import Classifier
 from textcls.model.sequences import as_list, require_sequence
+from textcls.model.text_columns import and_
 from textcls_training.api import (
     checked_weights,
     joined,
@@ -46,6 +47,7 @@ from textcls_training.pipeline import training as pipeline
 # Seeds that are drawn where `random_state` is a generator.
 _DRAWN: Final = 2**31
 _NAME: Final = Path("model.onnx")
+_NO_INDICATORS: Final = "An indicator matrix holds 1 where a label applies, and 0 elsewhere."
 # What makes rows of a table: polars, pyarrow.
 _TABLES: Final = ("to_dicts", "to_pylist")
 _NOT_OF_AN_ESTIMATOR: Final = ("rationale_weight", "rehearsal_rows", "seed")
@@ -201,7 +203,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         options = self.get_params()
         del options["columns"]
         if isinstance(options["class_weight"], Mapping):
-            options["class_weight"] = targets.weights(options["class_weight"])
+            options["class_weight"] = targets.weights(options["class_weight"]) or None
         state = options.pop("random_state")
         if state is None or isinstance(state, np.random.RandomState):
             seed = int(check_random_state(state).randint(_DRAWN))
@@ -275,12 +277,7 @@ def _targets(y: Any, texts: int) -> _Targets:
     if y is None:
         raise ValueError("This TextClassifier requires y to be passed, but the target y is None.")
     sparse: type[Any] | None = type(y) if issparse(y) else None
-    if sparse is None and (column := np.asarray(y, object)).ndim == 2 and column.shape[1] == 1:
-        y = column_or_1d(column, warn=True)
-    if sparse is None and (missing := _first_missing(y)) is not None:
-        # NumPy would make a label of it where the others are strings.
-        raise ValueError(f"Input y contains NaN: row {missing} has no label.")
-    labels = np.asarray(as_list(y) if hasattr(y, "to_pylist") else y) if sparse is None else sparse.toarray(y)
+    labels = _dense(y) if sparse is None else sparse.toarray(y)
     if labels.ndim not in (1, 2) or len(labels) != texts:
         raise ValueError(f"X has {texts} texts and y the shape {labels.shape}; give one label per text.")
     check_classification_targets(labels)
@@ -292,6 +289,35 @@ def _targets(y: Any, texts: int) -> _Targets:
         )
     classes, number = np.unique(labels, return_inverse=True)
     return _Targets(classes, _names(classes), number)
+
+
+def _dense(y: Any) -> NDArray[Any]:
+    """Return labels, or a matrix, as an array of their own type; a single column as labels, with a warning.
+
+    Raises:
+        ValueError: a label is missing, or rows hold lists of labels.
+    """
+    try:
+        found = np.asarray(as_list(y) if hasattr(y, "to_pylist") or isinstance(y, Iterator) else y)
+    except ValueError as error:
+        raise ValueError(
+            "Rows of y hold different numbers of labels; make an indicator matrix of them with MultiLabelBinarizer."
+        ) from error
+    if found.ndim == 2 and found.shape[1] == 1:
+        y = found = column_or_1d(found, warn=True)
+    if (missing := _first_missing(y)) is not None:
+        # NumPy would make a label of it where the others are strings.
+        raise ValueError(f"Input y contains NaN: row {missing} has no label.")
+    if found.ndim == 1 and found.dtype == object and len({isinstance(label, str) for label in found}) == 2:
+        kinds = sorted({type(label).__name__ for label in found})
+        raise ValueError(f"y has labels of several types, {and_(kinds)}; make all of them strings.")
+    if found.ndim == 2 and found.dtype == object:
+        # Tables of types that may lack a value, and of Arrow's, become objects.
+        try:
+            return found.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(_NO_INDICATORS) from error
+    return found
 
 
 def _first_missing(y: Any) -> int | None:
@@ -306,7 +332,7 @@ def _first_missing(y: Any) -> int | None:
 
 def _indicators(y: Any, matrix: NDArray[Any], sparse: type[Any] | None) -> _Targets:
     if matrix.size and not np.isin(matrix, (0, 1)).all():
-        raise ValueError("An indicator matrix holds 1 where a label applies, and 0 elsewhere.")
+        raise ValueError(_NO_INDICATORS)
     columns = getattr(y, "columns", None)
     classes = np.arange(matrix.shape[1]) if columns is None else np.asarray(columns)
     return _Targets(classes, _names(classes), matrix=matrix.astype(np.bool_), sparse=sparse)

@@ -440,7 +440,7 @@ def test_rows_may_have_weights_and_measures_the_names_of_the_command_line() -> N
     how: dict[str, Any] = {"trials": 1, "folds": 2, "rounds": 1, "measure": "macro-f1", **TOLD}
     plain, ones = (textcls.tune(ROWS.texts, ROWS.labels, weights=w, **how) for w in (None, [1.0] * len(ROWS.texts)))
     assert plain.measure == "macro_f1"
-    again = textcls.tune(iter(ROWS.texts), ROWS.labels, weights=np.ones(72), **how)  # type: ignore[arg-type]
+    again = textcls.tune(iter(ROWS.texts), ROWS.labels, weights=np.ones(72), **how)
     assert without_time(again) == without_time(plain)
     assert without_time(plain) == without_time(ones)
     other = textcls.tune(ROWS.texts, ROWS.labels, weights=[1 + 50 * (i % 3 == 0) for i in range(72)], **how)
