@@ -6,6 +6,7 @@ import pytest
 from textcls.data.column_kinds import columns_of, described
 from textcls.model.columns import Column
 from textcls_training.data.label_matrix import LabelMatrix
+from textcls_training.fit.columns import regression
 from textcls_training.fit.columns.design import Design
 from textcls_training.fit.columns.gains import LEAST_ROWS
 from textcls_training.fit.columns.regression import Rows, fit
@@ -91,6 +92,17 @@ def test_columns_of_noise_alone_leave_the_text_as_it_is() -> None:
     assert found.terms is None
     assert found.selected is selected
     assert not found.gains[0].kept
+
+
+def test_fits_that_are_ended_early_know_nothing_of_the_rows_that_judge_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(regression, "CELLS_OF_ALL_ITERATIONS", 0)
+    draw = np.random.default_rng(5)
+    label_R = draw.integers(0, 30, 900)
+    logits_RC = (3 * np.eye(30)[label_R] + draw.normal(0, 1, (900, 30))).astype(np.float32)
+    cells = [[f"{label // 5 if draw.random() < 0.7 else 9}", f"{draw.integers(0, 200)}"] for label in label_R]
+    columns = [Column("telling", "category"), Column("noise", "category")]
+    found = fit_columns(columns, cells, select(LabelValidation(label_R), [logits_RC[None]]))
+    assert [gain.kept for gain in found.gains] == [True, False]
 
 
 def test_few_rows_fit_nothing() -> None:

@@ -17,7 +17,9 @@ from scipy.optimize import minimize
 from textcls_training.data.arrays import Bools, Float64
 from textcls_training.models.calibration import log_softmax, sigmoid
 
-ITERATIONS = 100
+# Steps at most, and fewer where rows times labels are many, but not below the least: held-out rows tell no difference.
+ITERATIONS, LEAST_ITERATIONS = 100, 12
+CELLS_OF_ALL_ITERATIONS = 10_000_000
 # Of the slope, and of what is gained, both in the mean over the rows.
 TOLERANCE, LEAST_GAIN = 1e-4, 1e-7
 # How strongly the slope is drawn to 1: as by so many rows of which nobody can be sure.
@@ -136,9 +138,13 @@ def fit(rows: Rows, penalty: float, start: Weights | None = None) -> Weights:
         _folded(start),
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": ITERATIONS, "ftol": LEAST_GAIN, "gtol": TOLERANCE},
+        options={"maxiter": _iterations(number * labels), "ftol": LEAST_GAIN, "gtol": TOLERANCE},
     )
     return _unfolded(found.x, labels)
+
+
+def _iterations(cells: int) -> int:
+    return min(ITERATIONS, max(LEAST_ITERATIONS, CELLS_OF_ALL_ITERATIONS // max(1, cells)))
 
 
 def _folded(weights: Weights) -> Float64:

@@ -134,18 +134,23 @@ def _best_penalty(rows: Rows, part_R: Int64) -> _Tried:
     best = _tried(rows, PENALTIES[place], part_R)
     for step in (-1, 1):
         while 0 <= place + step < len(PENALTIES):
-            other = _tried(rows, PENALTIES[place + step], part_R, best.weights)
+            other = _tried(rows, PENALTIES[place + step], part_R, best)
             if other.loss_R.mean() >= best.loss_R.mean():
                 break
             place, best = place + step, other
     return best
 
 
-def _tried(rows: Rows, penalty: float, part_R: Int64, start: Weights | None = None) -> _Tried:
-    everything = fit(rows, penalty, start)
+def _tried(rows: Rows, penalty: float, part_R: Int64, start: _Tried | None = None) -> _Tried:
+    """Fit all rows, and all but each part, beginning with what the same rows have fitted under another penalty."""
+
+    def without(part: int) -> Weights:
+        return fit(rows.only(part_R != part), penalty, None if start is None else start.by_part[part])
+
+    everything = fit(rows, penalty, None if start is None else start.weights)
     # Fits share nothing: the result is the same bytes as of one after the other.
     with ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
-        by_part = list(threads.map(lambda part: fit(rows.only(part_R != part), penalty, everything), range(PARTS)))
+        by_part = list(threads.map(without, range(PARTS)))
     logits_RC = np.empty_like(rows.text_RC)
     for part, weights in enumerate(by_part):
         mine = part_R == part
