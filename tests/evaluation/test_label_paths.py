@@ -170,6 +170,18 @@ def test_the_deepest_sure_node_goes_to_parquet_whatever_its_columns_are_called(t
             assert one[key] == other[key]
         assert [list(best.values()) for best in one["our top_labels"]] == other["our top_labels"]
         assert [list(pair.values()) for pair in one["our explanation"]] == other["our explanation"]
+    unsure = [row for row in told[0] if row["our node_score"] is None]
+    assert unsure
+    assert all(row["our predicted_node"] is row["our level_1"] is row["our level_2"] is None for row in unsure)
+
+
+def test_a_file_without_a_sure_node_has_columns_of_strings_all_the_same(tree_path: Path, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    asked = ("--label-path", " / ", "--threshold", "1")
+    succeed("predict", tree_path, tree_path.with_name("rows.csv"), "--output", tmp_path / "answers.parquet", *asked)
+    found = parquet.read_table(tmp_path / "answers.parquet")
+    assert found["level_1"].null_count == found.num_rows
+    assert str(found.schema.field("level_1").type) == "string"
 
 
 def test_labels_that_are_no_paths_and_models_of_several_labels_are_refused(

@@ -120,9 +120,9 @@ class AnswerColumns:
         deepest = tree.deepest(probabilities, SURE if threshold is None else threshold)
         for columns, node in zip(found, deepest, strict=True):
             path = () if node is None else node.path
-            columns["predicted_node"] = tree.name(path)
+            columns["predicted_node"] = None if node is None else tree.name(path)
             columns["node_score"] = None if node is None else round(node.score, 6)
-            columns |= zip_longest(self._levels(), path, fillvalue="")
+            columns |= zip_longest(self._levels(), path)
 
     def _levels(self) -> list[str]:
         return [f"level_{number}" for number in range(1, self.levels + 1)]
