@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import fail, succeed
+from tests.model_metadata import metadata_of, with_metadata
 from textcls import Classifier, ConfigError, InputError, TooLargeError
 from textcls.display.remarks import change_line, search_line
 from textcls.explain.counterfactual import MOST_ASKED, MOST_CHANGES, Search, counterfactual
@@ -89,6 +90,38 @@ def test_the_label_it_should_become_can_be_named(classifier: Classifier) -> None
         counterfactual(classifier, text, against=before)
     with pytest.raises(ConfigError, match="no label 'Biling'"):
         counterfactual(classifier, text, against="Biling")
+
+
+def test_an_answer_is_led_out_of_a_node_and_into_another(model_path: Path, tmp_path: Path) -> None:
+    metadata = metadata_of(model_path)
+    labels = [f"money > {one}" if i % 2 else f"goods > {one}" for i, one in enumerate(metadata["labels"])]
+    path = tmp_path / "tree.onnx"
+    path.write_bytes(with_metadata(model_path, metadata | {"labels": labels}))
+    classifier = Classifier.load(path)
+    for text in ("my card was charged twice", "where is my parcel"):
+        before = classifier.predict(text)
+        node, other = before.label.split(" > ")[0], "goods" if before.label.startswith("money") else "money"
+        for search in (counterfactual(classifier, text, label=node), counterfactual(classifier, text, against=other)):
+            assert search.found is not None
+            after = classifier.predict(search.found.text)
+            assert after.label == search.found.label
+            assert after.label.startswith(other)
+        search = counterfactual(classifier, text, label=node)
+        assert search.found is not None
+        assert search.found.before == search.node == node
+        below = [
+            after
+            for name, after in zip(labels, classifier.predict(search.found.text).probabilities, strict=True)
+            if name.startswith(node)
+        ]
+        assert search.found.before_score == pytest.approx(sum(below), abs=1e-6)
+        # No smaller change: leaving out one token less keeps the answer in the node.
+        assert len(search.found.changes) >= len(getattr(counterfactual(classifier, text).found, "changes", ()))
+        with pytest.raises(ConfigError, match=f"'{other}' is not above the answer, '{before.label}'"):
+            counterfactual(classifier, text, label=other)
+        with pytest.raises(ConfigError, match=f"'{node}' is the answer already"):
+            counterfactual(classifier, text, against=node)
+    assert "takes it out of money" in change_line(Search("a", None, 1, 1, node="money"))
 
 
 def test_words_of_a_group_are_tried_for_each_other(classifier: Classifier) -> None:

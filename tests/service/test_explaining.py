@@ -82,9 +82,15 @@ def test_a_node_above_labels_is_explained_too(model_path: Path, tmp_path: Path) 
         # Held against its own node, the answer gives way to the best label elsewhere.
         above = explanation.label.split(" > ")[0]
         assert explained(client, {"against": above})["evidence"]["label"].startswith(sibling)
+        for asked in ({"label": above}, {"label": above, "against": sibling}, {"against": sibling}):
+            left = explained(client, {**asked, "counterfactual": True})["counterfactual"]["found"]
+            assert left["before"] == (above if "label" in asked else explanation.label)
+            assert left["label"].startswith(sibling)
+        # What the answer is in already is not looked for.
+        assert explained(client, {"against": above, "counterfactual": True})["counterfactual"]["found"]
         for given, told in (
             ({"label": "money", "against": labels[0]}, "one stands above the other"),
-            ({"label": "money", "counterfactual": True}, "explain.label: 'money' is no label but a level above some"),
+            ({"label": sibling, "counterfactual": True}, f"'{sibling}' is not above the answer"),
         ):
             assert told in refusal(client, 422, {"inputs": TEXT, "explain": given})
 

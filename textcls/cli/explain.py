@@ -35,7 +35,6 @@ from textcls.model.artifact import ModelInfo
 from textcls.model.classifier import Classifier
 from textcls.model.columns import cells_of, pack
 from textcls.model.explanation import Attribution, Explanation
-from textcls.model.labels import label_number
 from textcls.model.prediction import Prediction, explanation_of
 from textcls.model.sub_token_attribution import SubTokenAttribution
 from textcls.model.text_columns import and_
@@ -285,10 +284,8 @@ def _plain(answer: _ExplainedText, temperature: float) -> dict[str, Any]:
 
 
 def _change(classifier: Classifier, answer: _ExplainedText, label: str | None, exchanged: Groups) -> Search:
-    """Return what would change the answer, which is a label and no node of a tree."""
-    if label is not None:
-        label_number(classifier.labels, classifier.known_as(label))
-    one = answer.attributions[0].label if answer.prediction.several else None
+    """Return what would change the answer."""
+    one = answer.attributions[0].label if answer.prediction.several else label
     return counterfactual(classifier, answer.explanation.row, label=one, against=answer.against, groups=exchanged)
 
 

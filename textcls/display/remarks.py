@@ -234,7 +234,8 @@ def reliance_phrase(found: Shortcut) -> str:
 def change_line(search: Search) -> str:
     """Return in one line what would change the answer."""
     if search.found is None:
-        does = "changes the answer" if search.against is None else f"would make it {named(search.against)}"
+        away = "changes the answer" if search.node is None else f"takes it out of {named(search.node)}"
+        does = away if search.against is None else f"would make it {named(search.against)}"
         return f"No small change of the text {does}."
     found = search.found
     would = _would(found, search.against)

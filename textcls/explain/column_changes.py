@@ -1,10 +1,11 @@
 """What else a category beside the text could be for another answer: each column by itself, the text as it is."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
+from textcls.explain.wanted_answer import WantedAnswer
 from textcls.model.classifier import Classifier
 from textcls.model.columns import columns_of_cells, pack
 from textcls.model.explanation import Explanation
@@ -41,37 +42,29 @@ class ColumnChange:
         return {name: getattr(self, name) for name in names}
 
 
-def column_changes(
-    classifier: Classifier,
-    explanation: Explanation,
-    before: str,
-    against: str | None,
-    margin: Callable[[Prediction], float],
-) -> tuple[ColumnChange, ...]:
+def column_changes(classifier: Classifier, explanation: Explanation, wanted: WantedAnswer) -> tuple[ColumnChange, ...]:
     """Return what changes the answer to a row, of each category beside its text at most one value.
 
     Args:
         classifier: the model.
         explanation: of the row.
-        before: the label that is to be lost.
-        against: the label that is wanted; None for any other.
-        margin: how far an answer is from what is wanted; below 0 it is that.
+        wanted: what is wanted instead of its answer.
     """
     tried = list(islice(_others(classifier, explanation), MOST_TRIED))
     cells = [one.cell for one in explanation.cells]
     rows = [pack([*cells[:place], value, *cells[place + 1 :]], explanation.text) for place, value in tried]
     surest: dict[int, tuple[float, str, Prediction]] = {}
     for (place, value), answer in zip(tried, classifier.predict(rows) if rows else [], strict=True):
-        far, least = margin(answer), surest[place][0] if place in surest else 0.0
+        far, least = wanted.margin(answer), surest[place][0] if place in surest else 0.0
         if far < least:
             surest[place] = far, value, answer
     found = []
     for place, (_, value, answer) in surest.items():
-        label = answer.label if against is None or not answer.several else against
-        cell, probability = explanation.cells[place], dict(zip(answer.label_names, answer.probabilities, strict=True))
-        score, before_score = float(probability[label]), float(probability[before])
-        change = ColumnChange(cell.name, cell.value, value, label, score, before, before_score, answer.several)
-        found.append(change)
+        label, score, before_score = wanted.told(answer)
+        cell = explanation.cells[place]
+        found.append(
+            ColumnChange(cell.name, cell.value, value, label, score, wanted.before, before_score, answer.several)
+        )
     return tuple(found)
 
 

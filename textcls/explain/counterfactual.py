@@ -14,15 +14,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from textcls.errors import ConfigError, TooLargeError
+from textcls.errors import TooLargeError
 from textcls.explain.column_changes import MOST_TRIED, ColumnChange, column_changes
 from textcls.explain.intervention import Span, exchange
+from textcls.explain.wanted_answer import WantedAnswer
 from textcls.explain.word_groups import Groups
 from textcls.model import tokenizer
 from textcls.model.classifier import Classifier
 from textcls.model.explanation import Explanation
-from textcls.model.labels import label_number
-from textcls.model.prediction import Prediction
+from textcls.model.prediction import explanation_of
 from textcls.model.units import Unit
 
 # Tokens, the strongest first, that are left out by themselves; of these so many, two at a time; and beyond two.
@@ -70,7 +70,7 @@ class Counterfactual:
         text: the changed text.
         label: what it is answered; where a text may have several labels, the one that was wanted, or the most probable.
         score: the probability of that.
-        before: the label that was answered, or was explained, before.
+        before: the label that was answered, or was explained, before; or the node above it that was to be lost.
         before_score: its probability after the change.
         smallest: whether no smaller change does it: every single one was tried, and of two every pair of the strongest;
             of sentences, whether one is enough.
@@ -112,7 +112,8 @@ class Search:
         asked: about how many texts the model was asked.
         unit: what was left out: `token`, or `sentence` where no tokens were found.
         sentences: how many there were to leave out; 0 where that was not tried.
-        against: the label that was wanted instead; None for any.
+        against: the label, or node, that was wanted instead; None for any.
+        node: the node above labels that was to be lost; None if it was a label.
         columns: which other category beside the text would change the answer, the text as it is.
         cut: whether the text goes on behind what was read, which does not move up in place of what is left out.
     """
@@ -124,6 +125,7 @@ class Search:
     unit: Unit = "token"
     sentences: int = 0
     against: str | None = None
+    node: str | None = None
     columns: tuple[ColumnChange, ...] = ()
     cut: bool = False
 
@@ -148,68 +150,45 @@ def counterfactual(
     Args:
         classifier: the model.
         text: the text; its row, where there are columns beside it.
-        label: where a text may have several labels: the one that is to be lost; by default the most probable.
-        against: the label that is to be answered instead; by default any other.
+        label: where a text may have several labels, the one that is to be lost, by default the most probable; where
+            labels are paths of a tree, a node that the answer is to leave. Of one label it is the answer otherwise.
+        against: the label, or node, that is to be answered instead; by default any other.
         groups: words that may be exchanged for each other; without any, tokens are left out alone.
         seconds: how long the search may take; None for as long as it wants.
 
     Raises:
-        ConfigError: there is no such label, or it is the answer already.
+        ConfigError: there is no such label or node, it is not in the answer, or `against` is the answer already.
         InputError: something else than a text was given.
         TooLargeError: the search took longer.
     """
     deadline = math.inf if seconds is None else monotonic() + seconds
     prediction = classifier.predict(text, explain=True)
-    before = prediction.label if label is None else classifier.known_as(label)
-    label_number(classifier.labels, before)
-    if against is not None:
-        against = classifier.known_as(against)
-        label_number(classifier.labels, against)
-    if prediction.several and before not in prediction.assigned:
-        raise ConfigError(f"{before!r} is not assigned, so that no change can take it away; name a label that is.")
-    if against is not None and _holds(prediction, against):
-        raise ConfigError(f"{against!r} is the answer already; name another label that it might be.")
-    explanation = prediction.explanation
-    assert explanation is not None
-    searching = _Searching(classifier, explanation, before, against, groups, deadline)
-    by_token = replace(searching.run(), cut=prediction.truncated)
+    wanted = WantedAnswer.of(classifier, prediction, label, against)
+    explanation = explanation_of(prediction)
+    by_token = replace(_Searching(classifier, explanation, wanted, groups, deadline).run(), cut=prediction.truncated)
     if explanation.cells:
-        changes = column_changes(classifier, explanation, before, against, searching.margin)
-        by_token = replace(by_token, columns=changes)
+        by_token = replace(by_token, columns=column_changes(classifier, explanation, wanted))
     sentences = explanation.grouped("sentence")
     if by_token.found is not None or len(sentences.spans) < 2:
         return by_token
-    by_sentence = _Searching(classifier, sentences, before, against, (), deadline)
+    by_sentence = _Searching(classifier, sentences, wanted, (), deadline)
     found = by_sentence.left_out()
     tried = replace(by_token, asked=by_token.asked + by_sentence.asked, sentences=len(sentences.spans))
     return tried if found is None else replace(tried, found=found, unit="sentence")
-
-
-def _holds(prediction: Prediction, label: str) -> bool:
-    """Return whether the answer is this label, or one of its labels."""
-    return label in prediction.assigned if prediction.several else label == prediction.label
 
 
 class _Searching:
     """A search: options, each a token with what replaces it, and sets of options that were asked about."""
 
     def __init__(
-        self,
-        classifier: Classifier,
-        explanation: Explanation,
-        before: str,
-        against: str | None,
-        groups: Groups,
-        deadline: float,
+        self, classifier: Classifier, explanation: Explanation, wanted: WantedAnswer, groups: Groups, deadline: float
     ) -> None:
-        self.classifier, self.before, self.against, self.deadline = classifier, before, against, deadline
-        self.before_number = classifier.labels.index(before)
-        self.against_number = None if against is None else classifier.labels.index(against)
+        self.classifier, self.wanted, self.deadline = classifier, wanted, deadline
         self.spans: tuple[Span, ...] = explanation.spans
         # What is not read stays out of it: nothing may slide in from behind.
         self.text = explanation.text[: self.spans[-1][1]] if self.spans else ""
         self.row_with = explanation.row_with
-        self.values = explanation.attribution(before, against).values
+        self.values = explanation.attribution(wanted.before, wanted.against).values
         strongest = np.argsort(-self.values, kind="stable")[:SINGLY].tolist()
         self.options: list[Option] = [(i, None) for i in strongest]
         self.options += [(i, word) for i in strongest for word in _others(self.text, self.spans[i], groups)]
@@ -223,7 +202,9 @@ class _Searching:
             found = self._counterfactual((ranked[0],), smallest=self.tokens == len(self.spans))
         elif margins:
             found = self._more(ranked[:PAIRED])
-        return Search(self.text, found, self.tokens, self.asked, against=self.against)
+        wanted = self.wanted
+        node = wanted.before if wanted.node else None
+        return Search(self.text, found, self.tokens, self.asked, against=wanted.against, node=node)
 
     def left_out(self) -> Counterfactual | None:
         """Leave out the strongest until the answer changes, then put back each that need not go."""
@@ -286,29 +267,12 @@ class _Searching:
                     f"The search for a change took too long after {first:,} of {len(sets):,} texts; give a shorter one."
                 )
             changed = [self.row_with(self._changed(some)) for some in sets[first : first + AT_ONCE]]
-            margins += [self.margin(answer) for answer in self.classifier.predict(changed)]
+            margins += [self.wanted.margin(answer) for answer in self.classifier.predict(changed)]
         return margins
 
     def _changed(self, some: Options) -> str:
         by = {token: word if word is not None else _blank(self.spans[token]) for token, word in some}
         return exchange(self.text, self.spans, by)
-
-    def margin(self, answer: Prediction) -> float:
-        """Return how far an answer is from what is wanted; below 0 it is that."""
-        scores = np.log(np.maximum(answer.probabilities.astype(np.float64), 1e-30))
-        own = float(scores[self.before_number])
-        if answer.thresholds is not None:
-            # Lost, and if another is wanted, that assigned.
-            limits = np.log(np.maximum(answer.thresholds.astype(np.float64), 1e-30))
-            lost = own - float(limits[self.before_number])
-            if self.against_number is None:
-                return lost
-            return max(lost, float((limits - scores)[self.against_number]))
-        if self.against_number is not None:
-            other = float(scores[self.against_number])
-            rest = np.delete(scores, self.against_number)
-            return float(rest.max(initial=-np.inf)) - other
-        return own - float(np.delete(scores, self.before_number).max(initial=-np.inf))
 
     def _counterfactual(self, some: Options, *, smallest: bool) -> Counterfactual:
         text = self._changed(some)
@@ -317,12 +281,10 @@ class _Searching:
             Change(token, *self.spans[token], self.text[slice(*self.spans[token])], word)
             for token, word in sorted(some, key=lambda one: one[0])
         )
-        label = answer.label if self.against is None or not answer.several else self.against
-        score, before_score = (
-            float(answer.probabilities[answer.label_names.index(name)]) for name in (label, self.before)
-        )
+        label, score, before_score = self.wanted.told(answer)
+        before = self.wanted.before
         return Counterfactual(
-            changes, text, label, score, self.before, before_score, smallest=smallest, several=answer.several
+            changes, text, label, score, before, before_score, smallest=smallest, several=answer.several
         )
 
 

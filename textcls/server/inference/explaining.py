@@ -15,7 +15,6 @@ from textcls.model import tokenizer
 from textcls.model.classifier import Classifier
 from textcls.model.cost import CALL_BYTES, Cost
 from textcls.model.label_paths import contrasted, full_name, labels_below
-from textcls.model.labels import label_number
 from textcls.model.prediction import Prediction
 from textcls.model.units import Unit
 
@@ -108,8 +107,7 @@ def _with_full_names(options: ExplainOptions, classifier: Classifier) -> Explain
         if given is not None:
             try:
                 found[field] = name = full_name(labels, tree, given)
-                # What would change an answer is searched for labels.
-                label_number(labels, name) if options.counterfactual else labels_below(labels, tree, name)
+                labels_below(labels, tree, name)
             except ConfigError as error:
                 raise InputError(f"explain.{field}: {error}") from None
     label, against = found.get("label"), found.get("against")
@@ -175,10 +173,11 @@ def answer(
     if options.parts:
         found["parts"] = [_part(part.as_json(explanation.text), labels) for part in classifier.parts(explanation.text)]
     if options.counterfactual:
-        against = None if options.against == prediction.label else options.against
-        lost = options.label if prediction.several else None
+        against, best = options.against, classifier.labels.index(prediction.label)
+        if against is not None and not prediction.several and best in explanation.below(against):
+            against = None
         search = counterfactual(
-            classifier, explanation.row, label=lost, against=against, seconds=COUNTERFACTUAL_SECONDS
+            classifier, explanation.row, label=options.label, against=against, seconds=COUNTERFACTUAL_SECONDS
         )
         found["counterfactual"] = search.as_json()
     return found
