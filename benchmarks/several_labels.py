@@ -32,7 +32,8 @@ from measure import Bool, Figures, Float
 from runner import markdown_table
 from state import RESTART, Cell, resume
 from textcls import Classifier
-from textcls.evaluation.label_set_metrics import label_calibration_error, report
+from textcls.evaluation.label_set_metrics import report
+from textcls.evaluation.metrics import calibration_gap
 from textcls.model.tokenizer import tokenize
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.label_matrix import LabelMatrix
@@ -206,7 +207,7 @@ def calibration_floor(probabilities: Float) -> float:
     errors = []
     for _ in range(FLOOR_DRAWS):
         drawn = draw.random(probabilities.shape) < probabilities
-        errors += [label_calibration_error(probabilities[:, i], drawn[:, i]) for i in range(drawn.shape[1])]
+        errors += [calibration_gap(probabilities[:, i], drawn[:, i]) for i in range(drawn.shape[1])]
     return float(np.mean(errors))
 
 

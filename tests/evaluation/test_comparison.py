@@ -14,8 +14,9 @@ from tests.command_line import fail, run, succeed, write_rows
 from tests.service.clients import KEYS
 from tests.service.server import NAMED, listening, service
 from textcls import Classifier, ConfigError, InputError, SurroundingsError
-from textcls.evaluation.comparison.paired import Agreement, Bootstrap
+from textcls.evaluation.comparison.paired import Agreement, difference
 from textcls.evaluation.comparison.words import changed_words
+from textcls.evaluation.intervals import drawn_answers
 
 ROWS = [("my card was charged twice", "billing"), ("where is my parcel", "shipping"), ("send it back", "returns")] * 20
 TEXTS, LABELS = [text for text, _ in ROWS], [label for _, label in ROWS]
@@ -60,23 +61,23 @@ def test_figures_are_those_of_scikit_learn_and_lie_in_their_intervals() -> None:
     rng = np.random.default_rng(0)
     right = rng.integers(0, 4, 300)
     first, second = (np.where(rng.random(300) < share, right, rng.integers(0, 4, 300)) for share in (0.6, 0.8))
-    draws = Bootstrap(right, first, second, 5)  # A label that does not occur counts nowhere.
+    one, other = drawn_answers(right, [first, second], 5)  # A label that does not occur counts nowhere.
+    macro = [f1_score(right, answers, average="macro") for answers in (first, second)]
     for found, before, after in (
-        (draws.accuracy(), (first == right).mean(), (second == right).mean()),
-        (draws.macro_f1(), f1_score(right, first, average="macro"), f1_score(right, second, average="macro")),
+        (difference(one.exact, other.exact), (first == right).mean(), (second == right).mean()),
+        (difference(one.macro_f1, other.macro_f1), *macro),
     ):
         assert (found.before, found.after) == pytest.approx((before, after))
         assert found.low < found.difference < found.high
         assert found.is_sure
-    of_labels = [found.after for found in draws.f1_of_labels()]
-    assert of_labels == pytest.approx([*f1_score(right, second, average=None), 0.0])
+    assert other.f1[0] == pytest.approx([*f1_score(right, second, average=None), 0.0])
 
 
 def test_the_interval_of_accuracies_is_as_wide_as_the_normal_one() -> None:
     rng = np.random.default_rng(1)
     right = np.zeros(2000, np.int64)
     first, second = (rng.random(2000) < 0.2).astype(np.int64), (rng.random(2000) < 0.2).astype(np.int64)
-    found = Bootstrap(right, first, second, 2).accuracy()
+    found = difference(*(side.exact for side in drawn_answers(right, [first, second], 2)))
     gain = (second == right).astype(float) - (first == right)
     assert (found.high - found.low) / 2 == pytest.approx(1.96 * gain.std() / 2000**0.5, rel=0.08)
     assert not found.is_sure

@@ -49,8 +49,7 @@ def test_another_mix_of_labels_is_found_with_the_label_that_came(
     watched: Classifier, tickets: list[tuple[str, str]]
 ) -> None:
     found = measure_drift(watched, [(text, None) for text, label in tickets if label == "billing"])
-    assert found.label_distance is not None
-    assert found.label_distance.is_sure
+    assert found.distances["labels"].is_sure
     assert found.labels[0].label == "billing"
     assert found.labels[0].now > 2 * (found.labels[0].before or 0)
     assert "labels" in found.above(0.25)

@@ -82,8 +82,7 @@ def test_rare_and_long_label_sets_count_as_one() -> None:
 
 def test_label_sets_as_those_of_the_training_are_not_told_as_changed_and_others_are(model: Classifier) -> None:
     same = measure_drift(model, ((text, None) for text in rows_of(300, 1)[0]))
-    assert same.label_distance is not None
-    assert not same.label_distance.is_sure
+    assert not same.distances["labels"].is_sure
     assert same.labels_a_text == pytest.approx((1.2, 1.2), abs=0.15)
     other = measure_drift(model, ((text, None) for text in rows_of(300, 2, (0.95, 0.4, 0.05))[0]))
     assert "labels" in other.above(0.25)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from textcls.evaluation.label_set_metrics import LabelSetReport, label_calibration_error, report
+from textcls.evaluation.label_set_metrics import LabelSetReport, report
+from textcls.evaluation.metrics import calibration_gap
 
 NAMES = ["a", "b", "c"]
 # Rows with a; a and b; no label; c. Assigned are a and b; a; nothing; a.
@@ -69,7 +70,7 @@ def test_calibration_error_is_that_of_each_label_by_itself() -> None:
 
 
 def test_probabilities_that_are_as_frequent_as_they_say_have_no_calibration_error() -> None:
-    assert label_calibration_error(np.full(4, 0.25), np.array([1, 0, 0, 0], np.bool_)) == 0
+    assert calibration_gap(np.full(4, 0.25), np.array([1, 0, 0, 0], np.bool_)) == 0
 
 
 def test_cross_entropy_is_summed_over_the_labels_of_a_row() -> None:

@@ -1,9 +1,10 @@
 """Between which values a figure lies that was found on some rows.
 
-Shapes: N rows, C labels, K kinds of rows (of the same right label and the same answer), B draws.
+Shapes: N rows, C labels, K kinds of rows (of the same right label and the same answers), B draws.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -32,6 +33,22 @@ class Estimate(NamedTuple):
     def as_json(self) -> dict[str, float]:
         """Return it as plain data."""
         return self._asdict()
+
+
+class DrawnFigures(NamedTuple):
+    """Figures of the rows as they are, then of each draw of them.
+
+    Attributes:
+        micro_f1: F1 of all labels of all rows together [B]; of one label a row the share of rows that are right.
+        macro_f1: mean F1 of the labels that occur; where rows may have several, of those that rows have [B].
+        exact: share of the rows that are assigned exactly their labels [B].
+        f1: of each label, 0 where it does not occur [B, C].
+    """
+
+    micro_f1: Float64
+    macro_f1: Float64
+    exact: Float64
+    f1: Float64
 
 
 def student(degrees: int) -> float:
@@ -107,7 +124,28 @@ def f1_of_draws(count_BK: Int64, right_K: Int64, answer_K: Int64, labels: int) -
     return (2 * hits_CB / np.maximum(either_CB, 1)).T, (either_CB > 0).astype(np.float64).T
 
 
-def f1_intervals(right_N: Int64, answer_N: Int64, labels: int, seed: int = 0) -> tuple[Estimate, list[Estimate]]:
+def drawn_answers(right_N: Int64, sides: Sequence[Int64], labels: int) -> list[DrawnFigures]:
+    """Return the figures of each side on the rows, and on `DRAWS` draws of them, the same for all (Efron 1979).
+
+    Args:
+        right_N: the number of each row's right label.
+        sides: those of the answers of each side.
+        labels: how many labels there are.
+    """
+    # Rows of one kind count alike, so a draw is how many there are of each kind.
+    kind_K, count_K = np.unique(np.stack([right_N, *sides], 1), axis=0, return_counts=True)
+    draws_BK = np.random.default_rng(0).multinomial(len(right_N), count_K / len(right_N), DRAWS)
+    count_BK = np.concatenate([count_K[None], draws_BK])
+    right_K, *answers = kind_K.T
+    found = []
+    for answer_K in answers:
+        f1_BC, occurs_BC = f1_of_draws(count_BK, right_K, answer_K, labels)
+        exact_B = count_BK @ (right_K == answer_K) / len(right_N)
+        found.append(DrawnFigures(exact_B, (f1_BC * occurs_BC).sum(1) / occurs_BC.sum(1), exact_B, f1_BC))
+    return found
+
+
+def f1_intervals(right_N: Int64, answer_N: Int64, labels: int) -> tuple[Estimate, list[Estimate]]:
     """Return the mean F1 of the labels that occur, and the F1 of each, by a bootstrap over rows (Efron 1979).
 
     Where all draws are alike, since no row is wrong, or none right, they say nothing of rows that were not drawn; the
@@ -117,18 +155,12 @@ def f1_intervals(right_N: Int64, answer_N: Int64, labels: int, seed: int = 0) ->
         right_N: the number of each row's right label.
         answer_N: that of its answer.
         labels: how many labels there are.
-        seed: of the draws.
     """
-    kind_K2, count_K = np.unique(np.stack([right_N, answer_N], 1), axis=0, return_counts=True)
-    draws_BK = np.random.default_rng(seed).multinomial(len(right_N), count_K / len(right_N), DRAWS)
-    # What was found comes first, the draws of it after.
-    count_BK = np.concatenate([count_K[None], draws_BK])
-    f1_BC, occurs_BC = f1_of_draws(count_BK, kind_K2[:, 0], kind_K2[:, 1], labels)
-    macro_B = (f1_BC * occurs_BC).sum(1) / occurs_BC.sum(1)
+    (drawn,) = drawn_answers(right_N, [answer_N], labels)
     have_C, hits_C = np.bincount(right_N, minlength=labels), np.bincount(right_N[right_N == answer_N], minlength=labels)
     rows_C = have_C + np.bincount(answer_N, minlength=labels) - hits_C
-    of_labels = zip(f1_BC.T, rows_C.tolist(), strict=True)
-    return of_draws(macro_B, len(right_N), biased=True), [of_draws(f1_B, rows) for f1_B, rows in of_labels]
+    of_labels = [of_draws(f1_B, rows) for f1_B, rows in zip(drawn.f1.T, rows_C.tolist(), strict=True)]
+    return of_draws(drawn.macro_f1, len(right_N), biased=True), of_labels
 
 
 def of_draws(value_B: Float64, rows: int, *, biased: bool = False) -> Estimate:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls._util import optional_dependencies
-from textcls.evaluation.intervals import DRAWS, Estimate, of_draws, share
+from textcls.evaluation.intervals import DRAWS, DrawnFigures, Estimate, of_draws, share
 
 Bools = NDArray[np.bool_]
 Int64 = NDArray[np.int64]
@@ -22,22 +22,6 @@ Float64 = NDArray[np.float64]
 # Numbers that are held at once of the draws: of a hundred thousand kinds of rows, or as many labels, all draws together
 # would fill the memory.
 _AT_ONCE: Final = 4_000_000
-
-
-class DrawnFigures(NamedTuple):
-    """Figures of the rows as they are, then of each draw of them.
-
-    Attributes:
-        micro_f1: F1 of all labels of all rows together [B].
-        macro_f1: mean F1 of the labels that rows have [B].
-        exact: share of the rows that are assigned exactly their labels [B].
-        f1: of each label, 0 where it does not occur [B, C].
-    """
-
-    micro_f1: Float64
-    macro_f1: Float64
-    exact: Float64
-    f1: Float64
 
 
 class LabelSetIntervals(NamedTuple):

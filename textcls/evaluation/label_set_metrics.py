@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls.evaluation.metrics import BINS, Float, ReliabilityBin, reliability_of_labels, require
+from textcls.evaluation.metrics import Float, ReliabilityBin, calibration_gap, reliability_of_labels, require
 
 Bools = NDArray[np.bool_]
 
@@ -154,7 +154,7 @@ def _label_report(name: str, threshold: float, scores: Float, gold: Bools, assig
         recall=right / has if has else 0.0,
         f1=2 * right / (has + given) if has + given else 0.0,
         average_precision=float(average_precision_score(gold, scores)) if has else None,
-        ece=label_calibration_error(scores, gold),
+        ece=calibration_gap(scores, gold),
         rows=has,
         assigned=given,
     )
@@ -169,16 +169,9 @@ def _unknown_report(name: str, has: int, rows: int) -> LabelSetLabelReport:
     return LabelSetLabelReport(name, 1.0, 0.0, 0.0, 0.0, share if has else None, share, has, 0)
 
 
-def label_calibration_error(scores: Float, gold: Bools) -> float:
-    """Return the mean gap between a label's probability and its share of rows, over bins, weighted by rows."""
-    bins = np.minimum((scores * BINS).astype(np.int64), BINS - 1)
-    gap = np.bincount(bins, scores - gold, BINS)
-    return float(np.abs(gap).sum() / max(1, len(gold)))
-
-
 def calibration_error(probabilities: Float, gold: Bools) -> float:
     """Return the mean calibration error of the labels [rows, labels]."""
-    return _mean([label_calibration_error(probabilities[:, i], gold[:, i]) for i in range(gold.shape[1])])
+    return _mean([calibration_gap(probabilities[:, i], gold[:, i]) for i in range(gold.shape[1])])
 
 
 def f1(right: Bools, assigned: Bools, gold: Bools) -> float:

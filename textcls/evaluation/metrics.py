@@ -108,10 +108,13 @@ def expected_calibration_error(probabilities: Float, labels: Int64) -> float:
         probabilities: [rows, labels].
         labels: the right label of each row; any index that is no column counts as wrong.
     """
-    confidence = probabilities.max(1)
-    right = probabilities.argmax(1) == labels
-    gap = np.bincount(_bins(confidence), confidence - right, BINS)
-    return float(np.abs(gap).sum() / max(1, len(labels)))
+    return calibration_gap(probabilities.max(1), probabilities.argmax(1) == labels)
+
+
+def calibration_gap(probability_N: Float, right_N: NDArray[np.bool_]) -> float:
+    """Return the mean gap between a probability and the share of rows that it is right of, likewise."""
+    gap = np.bincount(_bins(probability_N), probability_N - right_N, BINS)
+    return float(np.abs(gap).sum() / max(1, len(right_N)))
 
 
 def reliability(confidence: Float, right: NDArray[np.bool_]) -> tuple[ReliabilityBin, ...]:

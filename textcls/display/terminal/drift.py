@@ -8,10 +8,11 @@ from rich.text import Text
 from textcls.display.report_lines import interval
 from textcls.display.terminal.evaluation import learned_warning
 from textcls.display.text import named, percent, plural
-from textcls.evaluation.drift.distance import MUCH, SLIGHT, Distance
+from textcls.evaluation.drift.distance import MUCH, SLIGHT
 from textcls.evaluation.drift.drift import LABELS_TO_TELL, Drift
 from textcls.evaluation.drift.expected_accuracy import LEAST_HELD_OUT
 from textcls.evaluation.drift.summary import LEAST_OF_SET, MOST_LABELS
+from textcls.evaluation.drift.tally import LABELS as OF_LABELS
 from textcls.evaluation.unknown_labels import never_assigned_sentence, unknown_labels_sentence
 
 LABELS, WORDS = 10, 15
@@ -23,12 +24,13 @@ def drift_report(found: Drift) -> Iterator[Table | Text]:
     yield from learned_warning(found.learned)
     yield Text()
     yield _distances(found)
-    if found.several and found.label_distance is None:
+    compared = OF_LABELS in found.distances
+    if found.several and not compared:
         yield Text(
             "Label sets cannot be compared: none was assigned to as many as "
             f"{plural(LEAST_OF_SET, 'held-out row')} of the training; see the shares of the labels."
         )
-    if not found.several and found.label_distance is None:
+    if not found.several and not compared:
         yield Text(f"Labels cannot be compared: of more than {MOST_LABELS} the model file keeps no counts.")
     yield _verdict(found)
     yield from _labels(found)
@@ -109,7 +111,7 @@ def _distances(found: Drift) -> Table:
 
 
 def _verdict(found: Drift) -> Text:
-    changed = [_degree(name, one) for name, one in found.distances.items() if one.is_sure]
+    changed = [f"{name}{' much' * (one.psi >= MUCH)}" for name, one in found.distances.items() if one.is_sure]
     changed += [f"column {named(one.name)}{' much' * (one.lost >= MUCH)}" for one in found.columns if one.lost > SLIGHT]
     verdict = Text()
     if changed:
@@ -121,10 +123,6 @@ def _verdict(found: Drift) -> Text:
         style = "bold" if found.unknown.is_sure else ""
         verdict.append(f" {now} of the tokens are unknown to the model; {before} were to be expected.", style=style)
     return verdict
-
-
-def _degree(name: str, one: Distance) -> str:
-    return f"{name} much" if one.psi >= MUCH else name
 
 
 def _labels(found: Drift) -> Iterator[Table | Text]:

@@ -1,7 +1,7 @@
 """A comparison of two classifiers on labelled rows: what `textcls compare` calls, and `textcls.compare` is."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, overload
@@ -200,17 +200,13 @@ def compared(
     return Comparison(
         rows=len(texts),
         sides=(
-            replace(_report(sides[0], right, answers[0], unknown[0]), learned=_learned(sides[0], rows)),
-            replace(_report(sides[1], right, answers[1], unknown[1]), learned=_learned(sides[1], rows)),
+            _report(sides[0], rows, right, answers[0], unknown[0]),
+            _report(sides[1], rows, right, answers[1], unknown[1]),
         ),
-        agreement=figures.agreement,
         p_value=figures.agreement.p_value(),
-        accuracy=figures.accuracy,
-        macro_f1=figures.macro_f1,
-        labels=figures.labels,
         flips=(*with_reasons, *flips[len(with_reasons) :]),
         words=tuple(words),
-        micro_f1=figures.micro_f1,
+        **figures._asdict(),
     )
 
 
@@ -290,26 +286,27 @@ def _learned(side: Side, rows: Sequence[Text]) -> float:
     return found.share
 
 
-def _report(side: Side, right: Sequence[Labels], answers: SideAnswers, unknown: tuple[str, ...]) -> SideReport:
-    size = side.bytes if isinstance(side, ModelSide) else None
-    if answers.probabilities is None:
-        return SideReport(side.name, size, answers.microseconds, None, None)
+def _report(
+    side: Side, rows: Sequence[Text], right: Sequence[Labels], answers: SideAnswers, unknown: tuple[str, ...]
+) -> SideReport:
+    ece = loss = None
     names, probabilities = answers.names, answers.probabilities
-    if isinstance(right[0], str):
+    if probabilities is not None and isinstance(right[0], str):
         number = {name: i for i, name in enumerate(names)}
         # A label that it does not know counts as wrong.
         label_N = np.array([number.get(str(label), len(number)) for label in right], np.int64)
-        ece, loss = (
-            metrics.expected_calibration_error(probabilities, label_N),
-            metrics.cross_entropy(probabilities, label_N),
-        )
-        return SideReport(side.name, size, answers.microseconds, ece, loss, unknown)
-    gold_NC = which_of(right, names)
+        ece = metrics.expected_calibration_error(probabilities, label_N)
+        loss = metrics.cross_entropy(probabilities, label_N)
+    elif probabilities is not None:
+        gold_NC = which_of(right, names)
+        ece = label_set_metrics.calibration_error(probabilities, gold_NC)
+        loss = label_set_metrics.cross_entropy(probabilities, gold_NC) if not unknown else None
     return SideReport(
         name=side.name,
-        bytes=size,
+        bytes=side.bytes if isinstance(side, ModelSide) else None,
         microseconds=answers.microseconds,
-        ece=label_set_metrics.calibration_error(probabilities, gold_NC),
-        cross_entropy=label_set_metrics.cross_entropy(probabilities, gold_NC) if not unknown else None,
+        ece=ece,
+        cross_entropy=loss,
         unknown_labels=unknown,
+        learned=_learned(side, rows),
     )

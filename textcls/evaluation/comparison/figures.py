@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from textcls.errors import InputError
-from textcls.evaluation.comparison.paired import Agreement, Bootstrap, Difference, difference, numbered
+from textcls.evaluation.comparison.paired import Agreement, Difference, difference, numbered
 from textcls.evaluation.comparison.sides import Labels
+from textcls.evaluation.intervals import DrawnFigures, drawn_answers
 from textcls.evaluation.label_set_evaluation import which_of
 from textcls.evaluation.label_set_intervals import drawn_figures
 
@@ -45,28 +46,26 @@ def figures_of(right: Sequence[Labels], first: Sequence[Labels], second: Sequenc
     """
     names, (right_N, first_N, second_N) = numbered(right, first, second)
     agreement = Agreement.of(right_N, first_N, second_N)
-    if not isinstance(right[0], str):
-        return _of_sets(agreement, right, first, second)
-    draws = Bootstrap(right_N, first_N, second_N, len(names))
-    count_C = np.bincount(right_N, minlength=len(names)).tolist()
-    of_labels = zip(map(str, names), draws.f1_of_labels(), count_C, strict=True)
-    labels = {name: (found, rows) for name, found, rows in of_labels}
-    return PairedFigures(agreement, draws.accuracy(), draws.macro_f1(), labels)
-
-
-def _of_sets(
-    agreement: Agreement, right: Sequence[Labels], first: Sequence[Labels], second: Sequence[Labels]
-) -> PairedFigures:
-    names = sorted(set(chain(*right, *first, *second)))
-    if not names:
-        raise InputError("There is nothing to compare: no row and no answer has a label.")
-    gold_NC, first_NC, second_NC = (which_of(column, names) for column in (right, first, second))
-    one, other = drawn_figures(gold_NC, [first_NC, second_NC])
+    several = not isinstance(right[0], str)
+    if several:
+        names, count_C, (one, other) = _of_sets(right, first, second)
+    else:
+        count_C = np.bincount(right_N, minlength=len(names)).tolist()
+        one, other = drawn_answers(right_N, [first_N, second_N], len(names))
     f1_C = [difference(*pair) for pair in zip(one.f1.T, other.f1.T, strict=True)]
     return PairedFigures(
         agreement=agreement,
         accuracy=difference(one.exact, other.exact),
         macro_f1=difference(one.macro_f1, other.macro_f1),
-        labels=dict(zip(names, zip(f1_C, gold_NC.sum(0).tolist(), strict=True), strict=True)),
-        micro_f1=difference(one.micro_f1, other.micro_f1),
+        labels=dict(zip(map(str, names), zip(f1_C, count_C, strict=True), strict=True)),
+        micro_f1=difference(one.micro_f1, other.micro_f1) if several else None,
     )
+
+
+def _of_sets(*columns: Sequence[Labels]) -> tuple[list[Labels], list[int], list[DrawnFigures]]:
+    """Return the labels of all columns, how many rows of the first have each, and the figures of the others."""
+    names = sorted(set(chain.from_iterable(chain.from_iterable(columns))))
+    if not names:
+        raise InputError("There is nothing to compare: no row and no answer has a label.")
+    gold_NC, *sides = (which_of(column, names) for column in columns)
+    return [*names], gold_NC.sum(0).tolist(), drawn_figures(gold_NC, sides)

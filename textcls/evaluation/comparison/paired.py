@@ -3,7 +3,7 @@
 Rows that both get right, or both wrong, say nothing of which is better: McNemar (1947) looks at the others alone.
 Intervals are percentiles of a bootstrap over rows (Efron 1979), which draws each row with both its answers.
 
-Shapes: N rows, C labels, K kinds of rows (of the same right label and the same two answers), B draws.
+Shapes: N rows, B draws.
 """
 
 from collections.abc import Hashable, Sequence
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls._util import optional_dependencies
-from textcls.evaluation.intervals import CONFIDENCE, DRAWS, f1_of_draws
+from textcls.evaluation.intervals import CONFIDENCE
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -97,49 +97,6 @@ class Agreement:
             from scipy.special import betainc  # `scipy.stats`, which has the test, takes a second to import.
         more, fewer = max(self.first, self.second), min(self.first, self.second)
         return min(1.0, 2 * float(betainc(more, fewer + 1, 0.5)))
-
-
-class Bootstrap:
-    """Draws of the rows, from which intervals of all figures are read.
-
-    Rows of one kind count alike, so a draw is how many there are of each kind.
-
-    Args:
-        right_N: the number of each row's right label.
-        first_N: of the answer of the first side.
-        second_N: of the answer of the second side.
-        labels: how many labels there are.
-        seed: of the draws.
-    """
-
-    def __init__(self, right_N: Int64, first_N: Int64, second_N: Int64, labels: int, seed: int = 0) -> None:
-        self._kind_K3, count_K = np.unique(np.stack([right_N, first_N, second_N], 1), axis=0, return_counts=True)
-        self._labels = labels
-        draws_BK = np.random.default_rng(seed).multinomial(len(right_N), count_K / len(right_N), DRAWS)
-        # What was found comes first, the draws of it after.
-        self._count_BK = np.concatenate([count_K[None], draws_BK])
-
-    def accuracy(self) -> Difference:
-        """Return the accuracies."""
-        right_K = self._kind_K3[:, 0]
-        rows = self._count_BK[0].sum()
-        return difference(*(self._count_BK @ (right_K == self._kind_K3[:, side]) / rows for side in (1, 2)))
-
-    def macro_f1(self) -> Difference:
-        """Return the mean F1 of the labels that occur in a draw, as a right label or as an answer."""
-        means = []
-        for f1_BC, occurs_BC in map(self._f1, (1, 2)):
-            means.append((f1_BC * occurs_BC).sum(1) / occurs_BC.sum(1))
-        return difference(*means)
-
-    def f1_of_labels(self) -> list[Difference]:
-        """Return the F1 of each label."""
-        (first_BC, _), (second_BC, _) = map(self._f1, (1, 2))
-        return [difference(*pair) for pair in zip(first_BC.T, second_BC.T, strict=True)]
-
-    def _f1(self, side: int) -> tuple[Float64, Float64]:
-        """Return the F1 of each label in each draw [B, C], 0 where it does not occur; and whether it does."""
-        return f1_of_draws(self._count_BK, self._kind_K3[:, 0], self._kind_K3[:, side], self._labels)
 
 
 def difference(first_B: Float64, second_B: Float64) -> Difference:

@@ -16,7 +16,7 @@ from textcls.evaluation.drift.columns import ColumnCounts, ColumnShare
 from textcls.evaluation.drift.distance import Distance
 from textcls.evaluation.drift.expected_accuracy import expected_accuracy, of_another_kind
 from textcls.evaluation.drift.summary import HeldOutSummary
-from textcls.evaluation.drift.tally import LABELS, LENGTHS, SCORES, Tally, differences
+from textcls.evaluation.drift.tally import Tally, differences
 from textcls.evaluation.drift.unknown import UnknownTokens
 from textcls.evaluation.drift.words import Word, WordCounts, changed_words
 from textcls.evaluation.intervals import CHANCE, Estimate
@@ -57,10 +57,9 @@ class Drift:
         rows: new rows.
         held_out: what the file keeps of the rows that it is held against.
         labels: shares of the labels that rows are answered with, those first that changed most.
-        label_distance: between these shares, or those of label sets; None where the file keeps no counts of so many
-            labels, or no label set was assigned to `LEAST_OF_SET` held-out rows.
-        score_distance: between the scores of answers.
-        length_distance: between the lengths of texts, by tokens.
+        distances: by what they are of: those between these shares, or those of label sets, are missing where the file
+            keeps no counts of so many labels, or no label set was assigned to `LEAST_OF_SET` held-out rows; between the
+            scores of answers; between the lengths of texts, by tokens.
         unknown: tokens that the model does not know; None where it knows every token.
         words: the words that tell of the change: more frequent than before, or unknown where `before` is not known.
         against_texts: whether words were compared with texts of the training.
@@ -78,9 +77,7 @@ class Drift:
     rows: int
     held_out: HeldOutSummary
     labels: tuple[LabelShare, ...]
-    label_distance: Distance | None
-    score_distance: Distance
-    length_distance: Distance
+    distances: dict[str, Distance]
     unknown: UnknownTokens | None
     words: tuple[Word, ...]
     against_texts: bool
@@ -103,12 +100,6 @@ class Drift:
         """How many labels a text was assigned, then and now; then None where the file keeps no counts of so many."""
         then = None if self.held_out.labels is None else sum(self.held_out.labels) / self.held_out.rows
         return then, sum(one.now for one in self.labels)
-
-    @property
-    def distances(self) -> dict[str, Distance]:
-        """The distances that there are, by what they are of."""
-        found = {LABELS: self.label_distance, SCORES: self.score_distance, LENGTHS: self.length_distance}
-        return {name: one for name, one in found.items() if one is not None}
 
     def above(self, psi: float) -> list[str]:
         """Return what is further away than `psi`, and further than chance alone puts it; and the columns of which more
@@ -186,9 +177,7 @@ def measure_drift(
         rows=len(scores),
         held_out=held_out,
         labels=_shares(classifier.labels, held_out, (count_C / len(scores)).tolist()),
-        label_distance=found.distances.get(LABELS),
-        score_distance=found.distances[SCORES],
-        length_distance=found.distances[LENGTHS],
+        distances=found.distances,
         unknown=found.unknown,
         words=changed_words(seen.words, earlier, seen.unknown_words),
         against_texts=earlier is not None,

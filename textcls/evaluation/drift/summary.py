@@ -179,8 +179,10 @@ class HeldOutSummary:
         length_N: Int64,
         unknown: UnknownShare | None,
         names: Sequence[str],
+        *,
+        several: bool = True,
     ) -> Self:
-        """Summarise the answers to held-out rows that may have several labels; there are some.
+        """Summarise the answers to held-out rows, which are some.
 
         Args:
             probability_NC: calibrated.
@@ -189,6 +191,7 @@ class HeldOutSummary:
             length_N: tokens of the training rows, of which there may be more.
             unknown: as in the attributes.
             names: of the labels, in their order.
+            several: whether rows may have several labels.
         """
         score_N, is_right_N = probability_NC.max(1), (assigned_NC == gold_NC).all(1)
         scores, counts = Histogram.of(score_N, SCORE_STEP), tuple(assigned_NC.sum(0).tolist())
@@ -201,7 +204,7 @@ class HeldOutSummary:
             lengths=Histogram.of(length_N),
             unknown=unknown,
             names_sha256=names_digest(names),
-            sets=LabelSetCounts.of(assigned_NC),
+            sets=LabelSetCounts.of(assigned_NC) if several else None,
         )
 
     @classmethod
@@ -213,29 +216,10 @@ class HeldOutSummary:
         unknown: UnknownShare | None,
         names: Sequence[str],
     ) -> Self:
-        """Summarise the answers to held-out rows, which are some.
-
-        Args:
-            probability_NC: calibrated.
-            label_N: the right label of each.
-            length_N: tokens of the training rows, of which there may be more.
-            unknown: as in the attributes.
-            names: of the labels, in their order.
-        """
-        answer_N, score_N = probability_NC.argmax(1), probability_NC.max(1)
-        is_right_N, labels = answer_N == label_N, probability_NC.shape[1]
-        scores = Histogram.of(score_N, SCORE_STEP)
-        counts = tuple(np.bincount(answer_N, minlength=labels).tolist())
-        return cls(
-            rows=len(label_N),
-            accuracy=round(float(is_right_N.mean()), DIGITS),
-            scores=scores,
-            right=scores.count(score_N[is_right_N]),
-            labels=counts if labels <= MOST_LABELS else None,
-            lengths=Histogram.of(length_N),
-            unknown=unknown,
-            names_sha256=names_digest(names),
-        )
+        """Summarise the answers to held-out rows of one label each, `label_N`; as `of_sets` does."""
+        number_C = np.arange(probability_NC.shape[1])
+        answer_NC, right_NC = (each_N[:, None] == number_C for each_N in (probability_NC.argmax(1), label_N))
+        return cls.of_sets(probability_NC, answer_NC, right_NC, length_N, unknown, names, several=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return it as the file keeps it."""

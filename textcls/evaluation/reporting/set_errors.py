@@ -23,7 +23,6 @@ from textcls.model.excerpts import Excerpt, excerpt
 from textcls.model.explanation import Explanation, added_by_parts
 
 Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
 
 
 class LabelErrorGroup(NamedTuple):

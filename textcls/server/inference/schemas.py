@@ -8,7 +8,6 @@ from pydantic import (
     ConfigDict,
     FailFast,
     Field,
-    InstanceOf,
     WithJsonSchema,
     model_validator,
 )
@@ -33,10 +32,6 @@ _ROWS_SCHEMA: Final[dict[str, Any]] = {
         "empty string for what there is not; one that reads columns beside the text (`columns`) takes these, too."
     ),
 }
-_INPUTS_SCHEMA: Final[dict[str, Any]] = {
-    "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}],
-    "description": "A text or a list of texts. A list is always a batch: each text is answered by itself.",
-}
 
 
 def _as_list(given: object) -> object:
@@ -48,18 +43,11 @@ def _as_integer(given: object) -> object:
     return int(given) if isinstance(given, float) and given.is_integer() else given
 
 
-# Not plain `str`, which refuses the unpaired surrogates that JSON may hold and that a model reads as U+FFFD.
-Inputs = Annotated[
-    list[InstanceOf[str]],
-    FailFast(),
-    Field(min_length=1),
-    BeforeValidator(_as_list),
-    WithJsonSchema(_INPUTS_SCHEMA),
-]
-
-
 class TextOrRow:
-    """A text, or a row with the text columns of the model, which is checked where the model is known."""
+    """A text, or a row with the text columns of the model, which is checked where the model is known.
+
+    Not plain `str`, which refuses the unpaired surrogates that JSON may hold and that a model reads as U+FFFD.
+    """
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: object, _handler: object) -> core_schema.CoreSchema:

@@ -52,9 +52,7 @@ class HeldOut(NamedTuple):
         found = label_set_metrics.report(
             answered.probability_RC, gold, calibration.thresholds, names, assigned=answered.assigned_RC
         )
-        scores = sigmoid(logits)
-        errors = [label_set_metrics.label_calibration_error(scores[:, i], gold[:, i]) for i in range(len(names))]
-        return cls(found, sum(errors) / len(errors), answered)
+        return cls(found, label_set_metrics.calibration_error(sigmoid(logits), gold), answered)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
