@@ -139,7 +139,7 @@ def test_weights_count_and_a_target_moves_thresholds(tmp_path: Path) -> None:
         (
             {"unlabelled": ["a"], "probabilities": [{"billing": 1.0}]},
             InputError,
-            "probabilities[0]: the probability in the label 'shipping' is None; write a number from 0 to 1.",
+            "probabilities[0] has no probability of 'shipping'; give one of each label.",
         ),
         ({"teacher": "x"}, ConfigError, "A teacher needs unlabelled texts to label, and there are none; give some, or"),
         ({"teacher": ""}, ConfigError, "teacher must be a name or a path, not ''."),

@@ -1,6 +1,7 @@
 """Sentence vectors and their cache, with a small sentence-transformers model that is made here."""
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,34 @@ def test_a_damaged_file_of_the_cache_is_written_anew(encoder_folder: Path, encod
         np.testing.assert_array_equal(np.load(path)["vector"], first)
 
 
+def test_vectors_that_are_not_finite_are_neither_made_nor_read(
+    encoder_folder: Path, encoder_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = SentenceEncoder(str(encoder_folder))
+    first = encoder.encode(["a card"])
+    (path,) = encoder_cache.rglob("*.npy")
+    kept = np.load(path)
+    kept["vector"] = np.nan
+    np.save(path, kept)
+    np.testing.assert_array_equal(encoder.encode(["a card"]), first)
+
+    class Damaged:
+        def encode(self, texts: list[str], **_: Any) -> Any:
+            return np.full((len(texts), 16), np.nan)
+
+    monkeypatch.setattr(encoder, "_model", Damaged())
+    with pytest.raises(InputError, match="The teacher 'small' gives a vector that is not finite"):
+        encoder.encode(["a parcel"])
+
+
+def test_a_model_with_damaged_weights_is_told_from_what_is_no_model(encoder_folder: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(encoder_folder, tmp_path / "copy"))
+    (weights,) = folder.rglob("model.safetensors")
+    weights.write_bytes(weights.read_bytes()[:100])
+    with pytest.raises(InputError, match=r"cannot be loaded: .*; get it anew if it is damaged"):
+        SentenceEncoder(str(folder))
+
+
 def test_a_stop_ends_the_encoding_between_two_chunks(encoder_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sentence_encoder, "CHUNK", 2)
     assert not SentenceEncoder(str(encoder_folder)).encode(["a", "card"], stopped=lambda: True).any()
@@ -99,7 +128,9 @@ def test_an_encoder_teaches_and_the_same_inputs_give_the_same_bytes(
     from textcls_training.config.settings import TrainConfig
     from textcls_training.pipeline.training import train
 
-    config = TrainConfig(dim=8, ngrams=(), epochs=2, device="cpu", teacher=str(encoder_folder), unlabelled_weight=1)
+    config = TrainConfig(
+        dim=8, ngrams=(), epochs=2, device="cpu", vectors="none", teacher=str(encoder_folder), unlabelled_weight=1
+    )
     labelled = LabelledTexts(texts=sample.texts[:80], labels=sample.labels[:80])
     unlabelled = UnlabelledTexts.sample(map(UnlabelledText, sample.texts[80:]), 1000, labelled.texts)
     reports = [train(labelled, tmp_path / name, config, unlabelled=unlabelled) for name in ("a.onnx", "b.onnx")]

@@ -131,7 +131,7 @@ def test_a_pattern_has_one_place_for_the_label(pattern: str, tmp_path: Path) -> 
     [
         (
             {"no": 1.0},
-            r"^probabilities\[1\]: the probability in the label 'yes' is None; write a number from 0 to 1\.$",
+            r"^probabilities\[1\] has no probability of 'yes'; give one of each label\.$",
         ),
         ({"no": 0.5, "yes": 0.5, "so": 0.0}, r"^probabilities\[1\] has the label 'so', which no training row has\.$"),
         ([0.5, 0.5], r"^probabilities\[1\] is not a mapping from labels to probabilities but list\.$"),
@@ -174,3 +174,19 @@ def test_what_is_said_of_labelled_texts_is_kept_apart_and_belongs_to_the_same_wo
     assert [*found.of_labelled.values()] == [[0.9, 0.1]]
     assert found.sha256() != UnlabelledTexts.sample(rows[1:], 10, ["a cat"]).sha256()
     assert not UnlabelledTexts.sample([UnlabelledText("a cat")], 10, ["a cat"]).of_labelled
+
+
+def test_of_copies_with_other_answers_the_means_count_in_any_order() -> None:
+    rows = [UnlabelledText(f"text {i % 7}", [i / 30, 1 - i / 30]) for i in range(30)]
+    rows += [UnlabelledText("known", [0.25, 0.75]), UnlabelledText("known", [0.75, 0.25])]
+    for limit in (100, 3):
+        found = UnlabelledTexts.sample(rows, limit, ["known"])
+        turned = UnlabelledTexts.sample(rows[::-1], limit, ["known"])
+        assert found.texts == turned.texts
+        assert found.probability_UC is not None
+        assert turned.probability_UC is not None
+        np.testing.assert_allclose(found.probability_UC, turned.probability_UC, rtol=1e-6)
+        for text, answer in zip(found.texts, found.probability_UC[:, 0].tolist(), strict=True):
+            said = [row.probabilities[0] for row in rows if row.text == text and row.probabilities]
+            assert answer == pytest.approx(sum(said) / len(said), rel=1e-6)
+        assert list(found.of_labelled.values()) == [[0.5, 0.5]]

@@ -55,7 +55,9 @@ def test_a_student_of_a_tuned_teacher_says_so(encoder_folder: Path, sample: Labe
     labelled = LabelledTexts(texts=sample.texts[:80], labels=sample.labels[:80])
     texts = (UnlabelledText(text) for text in sample.texts[80:])
     unlabelled = UnlabelledTexts.sample(texts, 100, labelled.texts)
-    config = TrainConfig(dim=8, ngrams=(), epochs=2, device="cpu", teacher=str(encoder_folder), unlabelled_weight=1)
+    config = TrainConfig(
+        dim=8, ngrams=(), epochs=2, device="cpu", vectors="none", teacher=str(encoder_folder), unlabelled_weight=1
+    )
     report = train(labelled, tmp_path / "m.onnx", replace(config, tune_teacher=True), unlabelled=unlabelled)
     assert report.distillation is not None
     assert report.distillation.teacher == "small, tuned"

@@ -106,6 +106,8 @@ def of_mappings(
         strange = sorted(set(map(str, row)) - set(names))
         if strange:
             raise InputError(f"probabilities[{i}] has the label {strange[0]!r}, which no training row has.")
+        if lacking := next((name for name in names if name not in row), None):
+            raise InputError(f"probabilities[{i}] has no probability of {lacking!r}; give one of each label.")
         if wrong := problem(row, names, several=several):
             raise InputError(f"probabilities[{i}]: {wrong}.".replace("column ", "the label ", 1))
     return [of_row(row, names, several=several) for row in rows]

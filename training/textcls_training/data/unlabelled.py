@@ -4,7 +4,7 @@ import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from heapq import heappush, heappushpop
+from heapq import heappop, heappush
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -78,8 +78,9 @@ class UnlabelledTexts:
         """Keep at most `limit` of the texts: those of the smallest hashes, in the order of these.
 
         So neither the order of the rows nor copies among them count, and of a million texts no more are in memory than
-        are kept. Texts without a token, and copies of labelled ones, are left out; of these copies the probabilities
-        are kept, by which whoever gave them can be judged.
+        are kept. Of copies with other probabilities the means of these count. Texts without a token, and copies of
+        labelled ones, are left out; of these copies the probabilities are kept, by which whoever gave them can be
+        judged.
 
         Args:
             rows: the texts, read once.
@@ -87,8 +88,8 @@ class UnlabelledTexts:
             labelled: texts that must not be among them: training and validation rows.
         """
         known = {hash_of(text): text for text in labelled}
-        of_labelled: dict[int, Sequence[float]] = {}
-        kept: dict[int, UnlabelledText] = {}
+        kept: dict[int, str] = {}
+        said, of_labelled = _Answers(), _Answers()
         largest: list[int] = []  # a heap of negative hashes
         given = copies = 0
         for row in rows:
@@ -98,22 +99,26 @@ class UnlabelledTexts:
                 copies += 1
                 # Among a million texts some other one has the hash of a labelled text.
                 if row.probabilities is not None and tokenize(row.text) == tokenize(known[number]):
-                    of_labelled.setdefault(number, row.probabilities)
-            elif number not in kept and _speaks(row.text):
-                if len(kept) < limit:
-                    heappush(largest, -number)
-                    kept[number] = row
-                elif number < -largest[0]:
-                    del kept[-heappushpop(largest, -number)]
-                    kept[number] = row
-        chosen = [kept[number] for number in sorted(kept)]
-        answered = [row.probabilities for row in chosen if row.probabilities is not None]
+                    of_labelled.add(number, row.probabilities)
+                continue
+            if number not in kept:
+                if not _speaks(row.text) or (len(kept) == limit and number >= -largest[0]):
+                    continue
+                if len(kept) == limit:
+                    gone = -heappop(largest)
+                    del kept[gone]
+                    said.pop(gone, None)
+                heappush(largest, -number)
+                kept[number] = row.text
+            if row.probabilities is not None:
+                said.add(number, row.probabilities)
+        answered = [said.mean(number) for number in sorted(said)]
         return cls(
-            texts=[row.text for row in chosen],
+            texts=[kept[number] for number in sorted(kept)],
             probability_UC=np.array(answered, np.float32) if answered else None,
             given=given,
             copies=copies,
-            of_labelled=of_labelled,
+            of_labelled={number: of_labelled.mean(number) for number in of_labelled},
         )
 
     def sha256(self) -> str:
@@ -127,6 +132,18 @@ class UnlabelledTexts:
         for number, values in sorted(self.of_labelled.items()):
             digest.update(number.to_bytes(8, "big") + np.array(values, "<f4").tobytes())
         return digest.hexdigest()
+
+
+class _Answers(dict[int, tuple[Sequence[float], int]]):
+    """What is said of texts, by their hashes: probabilities summed over the copies of each, and how many they are."""
+
+    def add(self, number: int, probabilities: Sequence[float]) -> None:
+        earlier, copies = self.get(number, ((0.0,) * len(probabilities), 0))
+        self[number] = [one + other for one, other in zip(earlier, probabilities, strict=True)], copies + 1
+
+    def mean(self, number: int) -> list[float]:
+        total, copies = self[number]
+        return [value / copies for value in total]
 
 
 def _speaks(text: str) -> bool:

@@ -61,6 +61,7 @@ class Distillation:
             ConfigError: there are both a teacher and probabilities.
             InputError: there are no texts, or no such teacher.
             MissingExtraError: sentence-transformers is not installed.
+            SurroundingsError: there can be no cache.
         """
         if not unlabelled.texts:
             copies = ", only duplicates of labelled ones" if unlabelled.copies else " with a word or symbol"
@@ -73,6 +74,7 @@ class Distillation:
         self._encoder = None
         if config.teacher is not None:
             sentence_encoder.require()
+            sentence_encoder.make_folder(sentence_encoder.cache_folder())
             self._encoder = SentenceEncoder(config.teacher, device_type(config.device))
 
     @property

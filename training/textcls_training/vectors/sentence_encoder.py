@@ -31,6 +31,8 @@ CHUNK: Final = 1024
 BATCH: Final = 64
 # Of the hash of a text so many bytes are kept.
 KEY: Final = 16
+# The file by which a folder is known as a model.
+_MODULES: Final = "modules.json"
 # A sentence encoder reads a few hundred tokens; what is far beyond them need not be split into word pieces.
 MOST_CHARACTERS: Final = 8000
 
@@ -84,7 +86,7 @@ class SentenceEncoder:
 
         Raises:
             MissingExtraError: sentence-transformers is not installed.
-            InputError: there is no such model, or it cannot be loaded.
+            InputError: there is no such model, or it cannot be loaded, or its weights are not finite.
         """
         self.name = Path(place).name or place
         self._model = _loaded(place, device)
@@ -141,8 +143,9 @@ class SentenceEncoder:
         missing = dict.fromkeys(rows_of)
         for path in sorted(folder.glob("*.npy")):
             kept = _load(path, self.width)
+            sound = np.isfinite(kept["vector"]).all(1).tolist()
             for row, key in enumerate(kept["key"].tolist()):
-                if key in missing:
+                if key in missing and sound[row]:
                     vectors[rows_of[key]] = kept["vector"][row]
                     del missing[key]
         return list(missing)
@@ -150,6 +153,10 @@ class SentenceEncoder:
     def _vectors(self, texts: Sequence[str]) -> Float16:
         cut = [text[:MOST_CHARACTERS] for text in texts]
         found = self._model.encode(cut, batch_size=BATCH, show_progress_bar=False, convert_to_numpy=True)
+        if not np.isfinite(found).all():
+            raise InputError(
+                f"The teacher {self.name!r} gives a vector that is not finite, as damaged weights do; get it anew."
+            )
         return _unit(np.asarray(found, np.float32)).astype(np.float16)
 
 
@@ -224,7 +231,9 @@ def _loaded(place: str, device: str) -> Any:
         return SentenceTransformer(place, device=device)
     # What loading may raise, of a file, the network or the library, is not written down anywhere.
     except Exception as error:
-        why = str(error).strip().partition("\n")[0].rstrip(".")[:200] or type(error).__name__
+        why = " ".join(str(error).split()).rstrip(".")[:300] or type(error).__name__
+        if (Path(place) / _MODULES).is_file():
+            raise InputError(f"The teacher {place!r} cannot be loaded: {why}; get it anew if it is damaged.") from error
         raise InputError(
             f"The teacher {place!r} is not a folder with a sentence-transformers model, and none could be loaded "
             f"by that name: {why}; give the folder of one."
