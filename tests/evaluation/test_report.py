@@ -29,7 +29,7 @@ from textcls.evaluation import intervals, metrics
 from textcls.evaluation.data_quality.scripts import script_of
 from textcls.evaluation.reporting.abstention import Costs, abstention
 from textcls.evaluation.reporting.answers import RowSummary
-from textcls.evaluation.reporting.slices import slices
+from textcls.evaluation.reporting.slices import ReadText, slices
 from textcls.evaluation.selective_prediction import at
 
 NASTY = "<script>alert(1)</script> | my card *was* [charged](http://x) twice"
@@ -48,8 +48,8 @@ def found(classifier: Classifier, rows: list[tuple[str, str]]) -> OneLabelModelR
     return textcls.report(classifier, rows)
 
 
-def kept(tokens: int = 4, unknown: int = 0, script: str = "Latin") -> RowSummary:
-    return RowSummary("billing", 0.9, tokens, unknown, script, (), None)
+def kept(tokens: int = 4, unknown: int = 0, script: str = "Latin") -> ReadText:
+    return ReadText(tokens, unknown, script)
 
 
 # Figures

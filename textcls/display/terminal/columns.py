@@ -6,7 +6,7 @@ from typing import Final
 from rich.table import Table
 from rich.text import Text
 
-from textcls.display.terminal.console import coloured
+from textcls.display.terminal.console import coloured, table_of
 from textcls.display.text import MISSING, named, plural
 from textcls.explain.columns import ColumnEffect
 
@@ -20,10 +20,7 @@ def column_report(effects: Sequence[ColumnEffect], labels: Sequence[str]) -> Ite
         if not effect.largest:
             continue
         shown = effect.strongest_labels(SHOWN_LABELS)
-        table = Table(box=None, pad_edge=False)
-        table.add_column(Text(named(effect.name)))
-        for label in shown:
-            table.add_column(Text(named(labels[label])), justify="right")
+        table = table_of([named(effect.name)], [named(labels[label]) for label in shown])
         values = effect.strongest_values(SHOWN_VALUES)
         for value in values:
             name = named(effect.values[value]) if effect.values[value] else MISSING

@@ -6,7 +6,7 @@ from typing import Final
 from rich.table import Table
 from rich.text import Text
 
-from textcls.display.terminal.console import coloured
+from textcls.display.terminal.console import coloured, table_of
 from textcls.display.terminal.evaluation import learned_warning
 from textcls.display.text import named, percent, plural, short
 from textcls.evaluation.comparison.compare import Comparison, SideReport
@@ -33,10 +33,12 @@ def comparison_report(found: Comparison) -> Iterator[Table | Text]:
     yield from _words(found)
 
 
+def _heads(found: Comparison) -> list[str]:
+    return [*(side.name for side in found.sides), "difference", f"{percent(CONFIDENCE, 0)} interval"]
+
+
 def _figures(found: Comparison) -> Table:
-    table = Table(plural(found.rows, "row"), box=None, pad_edge=False)
-    for head in (*(side.name for side in found.sides), "difference", f"{percent(CONFIDENCE, 0)} interval"):
-        table.add_column(Text(head), justify="right", overflow="fold")
+    table = table_of([plural(found.rows, "row")], _heads(found), overflow="fold")
     for name, figure in _rows(found):
         table.add_row(name, percent(figure.before, 2), percent(figure.after, 2), _points(figure), _interval(figure))
     first, second = found.sides
@@ -104,9 +106,7 @@ def _unknown(found: Comparison) -> Iterator[Text]:
 def _labels(found: Comparison) -> Iterator[Table | Text]:
     """Yield the labels whose F1 changed most."""
     items = sorted(found.labels.items(), key=lambda item: -abs(item[1][0].difference))
-    table = Table("F1 by label", box=None, pad_edge=False)
-    for head in (*(side.name for side in found.sides), "difference", f"{percent(CONFIDENCE, 0)} interval", "rows"):
-        table.add_column(Text(head), justify="right", overflow="fold")
+    table = table_of(["F1 by label"], [*_heads(found), "rows"], overflow="fold")
     for name, (figure, rows) in items[:LABELS]:
         f1 = percent(figure.before, 2), percent(figure.after, 2)
         table.add_row(Text(named(name)), *f1, _points(figure), _interval(figure), f"{rows:,}")
@@ -147,9 +147,8 @@ def _words(found: Comparison) -> Iterator[Table | Text]:
     if not changed:
         return
     yield Text()
-    table = Table("words behind the changes", box=None, pad_edge=False)
-    for head in ("texts", *(side.name for side in found.sides)):
-        table.add_column(Text(head), justify="right", overflow="fold")
+    heads = ["texts", *(side.name for side in found.sides)]
+    table = table_of(["words behind the changes"], heads, overflow="fold")
     for word in changed[:WORDS]:
         table.add_row(Text(named(word.word)), f"{word.texts:,}", coloured(word.before, 1), coloured(word.after, 1))
     yield table

@@ -1,10 +1,11 @@
 """Where commands print, and what all their tables share."""
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.table import Table
 from rich.text import Text
 
 from textcls.display.text import signed, visible
@@ -58,3 +59,19 @@ def coloured(value: float, digits: int = 3) -> Text:
     """Return a number of logits, blue where it speaks for a label and orange where it speaks against it."""
     small = 0.5 * 10**-digits
     return Text(signed(value, digits), style=FOR if value > small else AGAINST if value < -small else "dim")
+
+
+def table_of(words: Sequence[str], numbers: Sequence[str], **look: Any) -> Table:
+    """Return a table without lines: `words` head its first columns, to the left, `numbers` the others, to the right.
+
+    Args:
+        words: heads.
+        numbers: heads.
+        look: of the columns, as `rich.table.Table.add_column` takes it.
+    """
+    table = Table(box=None, pad_edge=False)
+    for word in words:
+        table.add_column(Text(word), **look)
+    for number in numbers:
+        table.add_column(Text(number), justify="right", **look)
+    return table

@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from textcls.data.renaming import spelt_alike
+from textcls.display.terminal.console import table_of
 from textcls.display.terminal.worst_labels import MOST_LABELS, WORST_LABELS
 from textcls.display.text import named, percent, plural, short
 from textcls.evaluation.data_quality.label_audit import LabelAudit, SuspectRow
@@ -41,9 +42,7 @@ def data_quality_report(report: DataQualityReport) -> Iterator[Table | Text]:
 
 def _label_table(report: DataQualityReport) -> Table:
     """A table of labels; of very many the most frequent and the rarest."""
-    table = Table("label", box=None, pad_edge=False)
-    for name in ("rows", "share"):
-        table.add_column(name, justify="right")
+    table = table_of(["label"], ["rows", "share"])
     labels = list(report.labels.items())
     left_out = len(labels) - WORST_LABELS if len(labels) > MOST_LABELS else 0
     ends = WORST_LABELS // 2 if left_out else len(labels)

@@ -6,6 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from textcls.display.report_lines import interval
+from textcls.display.terminal.console import table_of
 from textcls.display.terminal.evaluation import learned_warning
 from textcls.display.text import named, percent, plural
 from textcls.evaluation.drift.distance import MUCH, SLIGHT
@@ -101,9 +102,7 @@ def _label_sets(found: Drift) -> Iterator[Text]:
 
 
 def _distances(found: Drift) -> Table:
-    table = Table("distance (PSI)", box=None, pad_edge=False)
-    for head in ("now", "by chance up to", "rows then", "rows now"):
-        table.add_column(head, justify="right")
+    table = table_of(["distance (PSI)"], ["now", "by chance up to", "rows then", "rows now"])
     for name, one in found.distances.items():
         figure = Text(f"{one.psi:.3f}", style="bold" if one.is_sure else "")
         table.add_row(name, figure, f"{one.by_chance:.3f}", f"{one.before:,}", f"{one.now:,}")
@@ -127,9 +126,7 @@ def _verdict(found: Drift) -> Text:
 
 def _labels(found: Drift) -> Iterator[Table | Text]:
     yield Text()
-    table = Table("answers", box=None, pad_edge=False)
-    for head in ("then", "now"):
-        table.add_column(head, justify="right")
+    table = table_of(["answers"], ["then", "now"])
     for label in found.labels[:LABELS]:
         then = "" if label.before is None else percent(label.before)
         table.add_row(Text(named(label.label)), then, percent(label.now))
@@ -141,9 +138,7 @@ def _labels(found: Drift) -> Iterator[Table | Text]:
 
 def _columns(found: Drift) -> Iterator[Table | Text]:
     yield Text()
-    table = Table("columns", box=None, pad_edge=False)
-    for head in ("missing then", "now", "new or out of range"):
-        table.add_column(head, justify="right")
+    table = table_of(["columns"], ["missing then", "now", "new or out of range"])
     for column in found.columns:
         shares = (column.missing_before, column.missing, column.strange)
         table.add_row(Text(named(column.name)), *map(percent, shares))
@@ -159,9 +154,7 @@ def _words(found: Drift) -> Iterator[Table | Text]:
         yield Text(more)
         return
     head = "words more frequent than before" if found.against_texts else "unknown words"
-    table = Table(head, box=None, pad_edge=False)
-    for name in ("rows", "now", *(("then", "") if found.against_texts else ())):
-        table.add_column(name, justify="right")
+    table = table_of([head], ["rows", "now", *(("then", "") if found.against_texts else ())])
     for word in found.words[:WORDS]:
         then = () if word.before is None else (percent(word.before), "" if word.known else "unknown")
         table.add_row(Text(named(word.word)), f"{word.texts:,}", percent(word.share), *then)

@@ -16,6 +16,7 @@ from textcls.display.report_lines import (
     levels,
     levels_notes,
 )
+from textcls.display.terminal.console import table_of
 from textcls.display.terminal.worst_labels import worst
 from textcls.display.text import named, percent, plural, top_k_sentence
 from textcls.evaluation.evaluation import Evaluation
@@ -104,10 +105,7 @@ def path_report(found: PathEvaluation) -> Iterator[Table | Text]:
 
 
 def _plain_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    first, *others = heads
-    table = Table(first, box=None, pad_edge=False)
-    for head in others:
-        table.add_column(head, justify="right")
+    table = table_of(heads[:1], heads[1:])
     for row in rows:
         table.add_row(*row)
     return table
@@ -117,9 +115,7 @@ def label_table(report: ClassificationReport) -> Iterator[Table | Text]:
     """Yield precision, recall and F1 of each label; of many labels, of those of the lowest F1."""
     lines, labels = worst(report.labels)
     yield from lines
-    table = Table("label", box=None, pad_edge=False)
-    for name in ("precision", "recall", "F1", "rows"):
-        table.add_column(name, justify="right")
+    table = table_of(["label"], ["precision", "recall", "F1", "rows"])
     # Rows say nothing of a label that none of them has.
     for label in sorted(labels, key=lambda label: not label.rows):
         scores = [percent(score, 1) if label.rows else "" for score in (label.precision, label.recall, label.f1)]
@@ -133,9 +129,7 @@ def confusion_table(report: ClassificationReport, width: int) -> Table | None:
     heads = ["right \\ answered", *names]
     if max(map(cell_len, heads)) + sum(2 + max(4, cell_len(name)) for name in names) > width:
         return _worst_confusions(report)
-    table = Table(heads[0], box=None, pad_edge=False)
-    for name in names:
-        table.add_column(Text(name), justify="right")
+    table = table_of([heads[0]], names)
     for name, row in zip(names, report.confusion, strict=True):
         table.add_row(Text(name), *(f"{n:,}" if n else "." for n in row))
     return table

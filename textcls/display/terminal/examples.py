@@ -7,6 +7,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
+from textcls.display.terminal.console import table_of
 from textcls.display.text import one_line
 from textcls.model.excerpts import Excerpt, marked
 
@@ -18,9 +19,7 @@ def example_table(heads: Sequence[str], rows: Sequence[tuple[Any, ...]], names: 
 
     The first `names` columns stand to the left, the numbers behind them to the right.
     """
-    table = Table(box=None, pad_edge=False)
-    for i, head in enumerate(heads):
-        table.add_column(head, justify="left" if i < names else "right", no_wrap=True)
+    table = table_of(heads[:names], heads[names:], no_wrap=True)
     table.add_column("example", no_wrap=True)
     taken = sum(2 + max(cell_len(head), *(row[i].cell_len for row in rows)) for i, head in enumerate(heads) if rows)
     for *cells, example in rows:

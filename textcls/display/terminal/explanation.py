@@ -9,7 +9,7 @@ from rich.text import Text
 
 from textcls.display.passages import CUT, passages
 from textcls.display.remarks import completeness_line, passages_line, token_remarks
-from textcls.display.terminal.console import AGAINST, FOR, coloured
+from textcls.display.terminal.console import AGAINST, FOR, coloured, table_of
 from textcls.display.text import named, percent, visible
 from textcls.display.token_table import SubTokenTable, TokenRow, TokenTable, sub_token_table, tints, token_table
 from textcls.model.explanation import Attribution, Explanation
@@ -173,8 +173,7 @@ def whisker(row: TokenRow, strongest: float) -> Text:
 
 def rich_sub_token_table(sub_tokens: SubTokenTable, kind: str) -> Table:
     """Return a table of words, sequences of words and pieces of unknown words, strongest first; `kind` is its head."""
-    table = Table("part", "kind", box=None, pad_edge=False)
-    table.add_column(kind, justify="right")
+    table = table_of(["part", "kind"], [kind])
     for row in sub_tokens.rows:
         table.add_row(Text(row.name), Text(row.kind, style="dim"), coloured(row.value))
     table.add_section()

@@ -6,6 +6,7 @@ from typing import Final
 from rich.table import Table
 from rich.text import Text
 
+from textcls.display.terminal.console import table_of
 from textcls.display.terminal.evaluation import learned_warning
 from textcls.display.terminal.worst_labels import worst
 from textcls.display.text import named, percent, plural
@@ -74,9 +75,8 @@ def label_table(report: LabelSetReport) -> Iterator[Table | Text]:
     """Yield threshold, precision, recall and F1 of each label; of many labels, of those of the lowest F1."""
     lines, labels = worst(report.labels)
     yield from lines
-    table = Table("label", box=None, pad_edge=False)
-    for name in ("threshold", "precision", "recall", "F1", "avg. precision", "ECE", "rows", "assigned"):
-        table.add_column(name, justify="right")
+    heads = ["threshold", "precision", "recall", "F1", "avg. precision", "ECE", "rows", "assigned"]
+    table = table_of(["label"], heads)
     # Rows say nothing of how a label is found that none of them has.
     for label in sorted(labels, key=lambda label: not label.rows):
         precision = "-" if label.average_precision is None else percent(label.average_precision, 1)
@@ -94,8 +94,7 @@ def label_table(report: LabelSetReport) -> Iterator[Table | Text]:
 
 def mixed_up_table(report: LabelSetReport) -> Table:
     """Return which labels rows have and were not assigned, and what they were assigned instead."""
-    table = Table("has", "was assigned instead", box=None, pad_edge=False)
-    table.add_column("rows", justify="right")
+    table = table_of(["has", "was assigned instead"], ["rows"])
     for has, assigned, rows in report.mixed_up[:MIXED_UP]:
         table.add_row(Text(named(has)), Text(named(assigned)), f"{rows:,}")
     return table

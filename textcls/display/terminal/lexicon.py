@@ -6,7 +6,7 @@ from itertools import zip_longest
 from rich.table import Table
 from rich.text import Text
 
-from textcls.display.terminal.console import AGAINST, FOR, coloured
+from textcls.display.terminal.console import AGAINST, FOR, coloured, table_of
 from textcls.display.terminal.overview import overview_table
 from textcls.display.text import named
 from textcls.explain.lexicon.table import Lexicon, TermChange
@@ -63,9 +63,7 @@ def _label_table(found: Lexicon, label: str, top: int) -> Table:
 
 def changes_report(found: Sequence[TermChange], names: tuple[str, str]) -> Iterator[Table | Text]:
     """Yield the terms of which two models say what differs most."""
-    table = Table("term", "kind", "label", box=None, pad_edge=False)
-    for head in ("count", *names):
-        table.add_column(Text(head), justify="right")
+    table = table_of(["term", "kind", "label"], ["count", *names])
     for one in found:
         sides = (Text("-", style="dim") if value is None else coloured(value) for value in (one.before, one.after))
         table.add_row(Text(named(one.term)), one.kind, Text(named(one.label)), f"{one.count:,}", *sides)

@@ -7,6 +7,7 @@ from typing import Any, Final
 from rich.table import Table
 from rich.text import Text
 
+from textcls.display.terminal.console import table_of
 from textcls.display.text import named, one_line, percent, plural
 from textcls.errors import ArtifactError
 from textcls.evaluation.label_thresholds import resting_sentence, threshold_rows
@@ -29,9 +30,7 @@ def threshold_table(info: ModelInfo) -> Iterator[Table | Text]:
     """Yield the threshold of each label where a text may have several, and how its logit becomes its log-odds."""
     rows = threshold_rows(info) or {}
     columns = (info.labels, info.thresholds or (), info.scale or (), info.shift or ())
-    table = Table("label", box=None, pad_edge=False)
-    for name in ("threshold", *(("held-out rows",) if rows else ()), "log-odds"):
-        table.add_column(name, justify="right")
+    table = table_of(["label"], ["threshold", *(("held-out rows",) if rows else ()), "log-odds"])
     for label, threshold, scale, shift in list(zip(*columns, strict=True))[:MOST_THRESHOLDS]:
         number = (f"{rows[label]:,}",) if rows else ()
         table.add_row(Text(named(label)), f"{threshold:.3f}", *number, f"{scale:.3f} x logit {shift:+.3f}")

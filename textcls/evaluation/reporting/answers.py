@@ -7,7 +7,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls.evaluation.data_quality.scripts import script_of
+from textcls.evaluation.reporting.slices import ReadText
 from textcls.explain.global_explanation.explainer import explain_globally, named_parts
 from textcls.explain.global_explanation.summary import GlobalExplanation
 from textcls.model.classifier import Classifier
@@ -69,9 +69,7 @@ class RowSummary(NamedTuple):
     Attributes:
         label: the answer.
         confidence: its probability.
-        tokens: how many tokens were read.
-        unknown: how many of them the model does not know.
-        script: that most letters of the text have.
+        read: what is known of its text.
         words: those that speak most for the answer, over the label that the row carries, if it is wrong: words in lower
             case, and columns, `product = lamp`.
         example: where the first of them stands; None without one.
@@ -79,9 +77,7 @@ class RowSummary(NamedTuple):
 
     label: str
     confidence: float
-    tokens: int
-    unknown: int
-    script: str
+    read: ReadText
     words: tuple[str, ...]
     example: Excerpt | None
 
@@ -93,9 +89,7 @@ class RowSummary(NamedTuple):
         return cls(
             label=answered,
             confidence=float(explanation.probability_values.max()),
-            tokens=len(explanation.spans),
-            unknown=int((~explanation.known).sum()),
-            script=script_of(explanation.text),
+            read=ReadText.of(explanation),
             words=words,
             example=example,
         )

@@ -18,9 +18,9 @@ from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.evaluation.reporting.answers import AnsweredRows
 from textcls.evaluation.reporting.label_aims import LabelAims, label_aims
 from textcls.evaluation.reporting.model_report import ModelFile, ModelReport
-from textcls.evaluation.reporting.set_answers import ReadText, SetAnswers
+from textcls.evaluation.reporting.set_answers import SetAnswers
 from textcls.evaluation.reporting.set_errors import Judged, LabelErrors, missed, too_many
-from textcls.evaluation.reporting.slices import slices
+from textcls.evaluation.reporting.slices import ReadText, slices
 from textcls.model.classifier import Classifier
 
 Bools = NDArray[np.bool_]

@@ -101,7 +101,7 @@ def one_label_report(
         abstention=abstention(confidence, is_right, costs),
         errors=groups(answers, right),
         surest_errors=surest(found.texts, answers, right, model.info.text_of),
-        slices=slices(answers, is_right, columns),
+        slices=slices([answer.read for answer in answers], is_right, columns),
         evidence=found.evidence,
         paths=None if tree is None else evaluate_paths(tree, found.probabilities, right, model.info.threshold),
     )

@@ -3,32 +3,16 @@
 Shapes: P parts of a row, its tokens and the cells beside its text; C labels.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls.evaluation.data_quality.scripts import script_of
+from textcls.evaluation.reporting.slices import ReadText
 from textcls.explain.global_explanation.explainer import named_parts
 from textcls.model.explanation import Explanation, added_by_parts
 
 Int32 = NDArray[np.int32]
 # The number of a word where there is none.
 NO_WORD = -1
-
-
-class ReadText(NamedTuple):
-    """What is known of a text that was read.
-
-    Attributes:
-        tokens: how many tokens were read.
-        unknown: how many of them the model does not know.
-        script: that most letters of the text have.
-    """
-
-    tokens: int
-    unknown: int
-    script: str
 
 
 class SetAnswers:
@@ -61,7 +45,7 @@ class SetAnswers:
         else:
             self._for.append(self._none_C)
             self._against.append(self._none_C)
-        return ReadText(len(explanation.spans), int((~explanation.known).sum()), script_of(explanation.text))
+        return ReadText.of(explanation)
 
     def strongest_for(self) -> Int32:
         """Return the number of the word that speaks most for each label in each row [rows, labels]."""

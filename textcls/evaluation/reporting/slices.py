@@ -7,15 +7,17 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from textcls._util import optional_dependencies
 from textcls.evaluation import intervals
+from textcls.evaluation.data_quality.scripts import script_of
 from textcls.evaluation.intervals import CHANCE, Estimate
 from textcls.model.columns import told
+from textcls.model.explanation import Explanation
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -29,20 +31,23 @@ MISSING: Final = "(missing)"
 _MANY_UNKNOWN: Final = 0.25
 
 
-class Read(Protocol):
-    """What is known of a text that was read."""
+class ReadText(NamedTuple):
+    """What is known of a text that was read.
 
-    @property
-    def tokens(self) -> int:
-        """How many tokens were read."""
+    Attributes:
+        tokens: how many tokens were read.
+        unknown: how many of them the model does not know.
+        script: that most letters of the text have; empty without letters.
+    """
 
-    @property
-    def unknown(self) -> int:
-        """How many of them the model does not know."""
+    tokens: int
+    unknown: int
+    script: str
 
-    @property
-    def script(self) -> str:
-        """The script that most letters of the text have; empty without letters."""
+    @classmethod
+    def of(cls, explanation: Explanation) -> "ReadText":
+        """Return what an explanation knows of its text."""
+        return cls(len(explanation.spans), int((~explanation.known).sum()), script_of(explanation.text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +91,7 @@ class Slice:
 
 
 def slices(
-    answers: Sequence[Read],
+    answers: Sequence[ReadText],
     right: Bools,
     columns: Mapping[str, Sequence[object]],
     micro_f1: Callable[[Bools], float | None] | None = None,
@@ -155,7 +160,7 @@ def _quarters(value_N: Floats, shown: Callable[[float], str], unit: str = "") ->
     return _Names([names[number] for number in quarter_N.tolist()], [*names.values()])
 
 
-def _unknown(answer: Read) -> str:
+def _unknown(answer: ReadText) -> str:
     if not answer.unknown:
         return "none"
     return "up to a quarter" if answer.unknown <= _MANY_UNKNOWN * answer.tokens else "more than a quarter"

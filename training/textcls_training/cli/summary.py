@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from textcls.display.terminal import label_set_evaluation
+from textcls.display.terminal.console import table_of
 from textcls.display.terminal.evaluation import label_table, score_line, top_k_line
 from textcls.display.text import in_a_shell, listed, percent, plural
 from textcls.evaluation.label_set_metrics import LabelSetReport
@@ -148,9 +149,7 @@ def _distilled(console: Console, found: DistillationReport) -> None:
         Text(f"Unlabelled: {plural(found.given, 'text')}{copies}; {found.used:,} labelled by {found.teacher}.")
     )
     if found.scores:
-        table = Table("on held-out rows", box=None, pad_edge=False)
-        for name in ("accuracy", "95% interval", "cross-entropy"):
-            table.add_column(name, justify="right")
+        table = table_of(["on held-out rows"], ["accuracy", "95% interval", "cross-entropy"])
         for score in found.scores:
             interval = f"{percent(score.low, 1)} to {percent(score.high, 1)}"
             table.add_row(score.name, percent(score.accuracy, 2), interval, f"{score.cross_entropy:.3f}")

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from textcls.api.tuning import TriedOptions, TuneReport
 from textcls.display.html.fragments import bar, document, fragment, shown
+from textcls.display.terminal.console import table_of
 from textcls.display.text import percent, plural
 from textcls.evaluation.comparison.paired import Difference
 from textcls.evaluation.intervals import CONFIDENCE
@@ -60,9 +61,8 @@ def how(report: TuneReport) -> str:
 def tuning_report(report: TuneReport) -> Iterator[Table | Text]:
     """Yield figures and verdict, the options, and what mattered."""
     yield Text(how(report))
-    table = Table(plural(report.judged_rows, "unseen row"), box=None, pad_edge=False)
-    for head in ("default", "tuned", "difference", f"{percent(CONFIDENCE, 0)} interval"):
-        table.add_column(head, justify="right")
+    heads = ["default", "tuned", "difference", f"{percent(CONFIDENCE, 0)} interval"]
+    table = table_of([plural(report.judged_rows, "unseen row")], heads)
     for name, figure in report.figures.items():
         table.add_row(name, *_figures(figure))
     yield table
@@ -77,9 +77,7 @@ def _figures(of: Difference) -> tuple[str, str, str, str]:
 
 
 def _options(report: TuneReport) -> Table:
-    table = Table("option", box=None, pad_edge=False)
-    table.add_column("default", justify="right")
-    table.add_column("tuned", justify="right")
+    table = table_of(["option"], ["default", "tuned"])
     table.add_column("what mattered" if report.importances else "")
     table.add_column(justify="right")
     largest = max(report.importances.values(), default=1.0) or 1.0

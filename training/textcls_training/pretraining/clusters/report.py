@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
+from textcls.display.terminal.console import table_of
 from textcls.display.text import named, percent, plural
 from textcls_training.models.vectors_report import VectorsReport
 
@@ -63,9 +63,7 @@ class ClustersReport:
         found = self.held_out
         clusters = plural(len(self.sizes), "cluster")
         console.print(Text(f"{plural(self.texts, 'text')} in {clusters}, {plural(self.epochs, 'epoch')}."))
-        table = Table("cluster", box=None, pad_edge=False)
-        for column in ("texts", "share"):
-            table.add_column(column, justify="right")
+        table = table_of(["cluster"], ["texts", "share"])
         for name, size in sorted(self.sizes.items(), key=lambda item: -item[1]):
             table.add_row(Text(named(name)), f"{size:,}", percent(size / max(1, self.texts), 1))
         console.print(table)

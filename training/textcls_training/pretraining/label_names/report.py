@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
+from textcls.display.terminal.console import table_of
 from textcls.display.text import named, percent, plural
 
 
@@ -50,9 +50,7 @@ class LabelNamesReport:
                 f"{self.learned:,} surest of {plural(self.texts, 'text')}, {plural(self.epochs, 'epoch')}."
             )
         )
-        table = Table("label", box=None, pad_edge=False)
-        for column in ("texts", "share"):
-            table.add_column(column, justify="right")
+        table = table_of(["label"], ["texts", "share"])
         for name, size in sorted(self.sizes.items(), key=lambda item: -item[1]):
             table.add_row(Text(named(name)), f"{size:,}", percent(size / max(1, self.texts), 1))
         console.print(table)
