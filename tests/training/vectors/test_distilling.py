@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.command_line import fail, succeed
+from tests.command_line import run, succeed
 from tests.training.helpers import make_sentence_encoder
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.vectors import file, sentence_encoder
@@ -69,5 +69,7 @@ def test_texts_that_cannot_be_used_are_told_and_nothing_is_written(
     sample_folder: Path, code: int, content: str, options: tuple[str, ...], message: str
 ) -> None:
     (sample_folder / "bad.csv").write_text(content)
-    assert message in fail(code, *DISTIL, *options, "--output", "v.vectors")
+    found = run(*DISTIL, *options, "--output", "v.vectors")
+    assert (found.exit_code, found.stdout) == (code, "")
+    assert message in found.stderr
     assert not Path("v.vectors").exists()
