@@ -88,11 +88,13 @@ def test_what_was_read_trains(tmp_path: Path) -> None:
 def test_a_column_of_values_of_several_types_holds_strings_as_in_a_file(tmp_path: Path) -> None:
     import pandas
 
-    table = pandas.DataFrame({"text": list("abcd"), "label": ["x", 1, None, True], "odd": [1, "one", [1], 1j]})
+    table = pandas.DataFrame({"text": list("abcd"), "label": ["x", 1, None, True], "odd": [1, "one", 2.5, 1j]})
     with pytest.warns(UserWarning, match="row 3: the label in column 'label' is empty"):
         assert textcls.read(table, on_error="skip") == (["a", "b", "d"], ["x", "1", "True"])
-    assert textcls.read(table, label_column="odd").labels == ["1", "one", "[1]", "1j"]
-    twice = pandas.concat([table, table[["odd"]]], axis=1)
+    assert textcls.read(table, label_column="odd").labels == ["1", "one", "2.5", "1j"]
+    with pytest.raises(textcls.InputError, match="have no Arrow type"):
+        textcls.read(table.assign(label=["x", ["x", "y"], "y", 1]))
+    twice = pandas.concat([table, table[["label"]]], axis=1)
     with pytest.raises(textcls.InputError, match="Duplicate column names"):
         textcls.read(twice)
 

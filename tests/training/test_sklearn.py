@@ -428,3 +428,19 @@ def test_labels_may_be_yielded() -> None:
 def test_labels_of_odd_shapes_and_types_are_told(y: Any, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         TextClassifier(**SMALL).fit(TEXTS, y)
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pandas.NA])
+def test_a_missing_label_is_told_in_a_column_and_where_labels_are_yielded(missing: Any) -> None:
+    labels = ["billing", missing, "shipping"] * 20
+    with pytest.raises(ValueError, match="row 1 has no label"):
+        TextClassifier(**SMALL).fit(TEXTS, iter(labels))
+    with pytest.warns(DataConversionWarning), pytest.raises(ValueError, match="row 1 has no label"):
+        TextClassifier(**SMALL).fit(TEXTS, [[label] for label in labels])
+
+
+def test_a_table_of_arrow_with_one_column_is_labels() -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    with pytest.warns(DataConversionWarning):
+        model = TextClassifier(**SMALL).fit(TEXTS, pyarrow.table({"label": LABELS}))
+    assert list(model.classes_) == ["account", "billing", "shipping"]

@@ -12,7 +12,7 @@ from textcls.model.label_sets import LabelSet
 
 # What messages advise whoever types commands: options that are arguments here, and one that is none.
 _TASK: Final = ", or add --task several if a row may have none"
-_ARGUMENT: Final = re.compile("--(text-column|label-column|sheet|encoding|on-error)( skip)?")
+_ARGUMENT: Final = re.compile(r"(?<=\s)--(text-column|label-column|sheet|encoding|on-error)( skip)?")
 
 
 class TextsAndLabels(NamedTuple):
@@ -84,7 +84,7 @@ def read(
             targets=TargetOptions(),
             bad=bad,
         )
-    except InputError as error:
+    except (ConfigError, InputError) as error:
         raise type(error)(_in_python(str(error))) from error
     if skipped := bad.summary():
         warnings.warn(skipped, stacklevel=2)

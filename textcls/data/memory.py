@@ -1,6 +1,6 @@
 """Tables in memory: of pandas, polars, pyarrow, Hugging Face's `datasets`, or whatever else Arrow can read."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -54,7 +54,7 @@ class MemoryTable:
 
     def _reader(self, pyarrow: Any) -> Any:
         from_stream = pyarrow.RecordBatchReader.from_stream
-        refusals = (pyarrow.ArrowException, TypeError, ValueError)
+        refusals = (pyarrow.ArrowException, TypeError, ValueError, OverflowError)
         try:
             return from_stream(self.table)
         except refusals:
@@ -70,17 +70,18 @@ class MemoryTable:
 def _with_strings(table: Any, pyarrow: Any, refusals: tuple[type[Exception], ...]) -> Any:
     """Return a table of pandas with strings in the columns that Arrow refuses, which hold values of several types.
 
-    As a file of CSV would hold them; a missing value stays one.
+    As a file of CSV would hold them; a missing value stays one. Columns of lists and the like are left as they are.
     """
     if not hasattr(table, "assign") or not table.columns.is_unique:
         return table
-    mixed = {}
+    plain = table.copy(deep=False)
     for name in table.columns:
         try:
             pyarrow.array(table[name], from_pandas=True)
         except refusals:
-            mixed[name] = table[name].map(str, na_action="ignore")
-    return table.assign(**{str(name): column for name, column in mixed.items()})
+            if not any(isinstance(value, Collection) and not isinstance(value, str) for value in table[name]):
+                plain[name] = table[name].map(str, na_action="ignore")
+    return plain
 
 
 Readable = Path | RemoteFile | MemoryTable

@@ -238,7 +238,7 @@ def change_line(search: Search) -> str:
         does = away if search.against is None else f"would make it {named(search.against)}"
         return f"No small change of the text {does}."
     found = search.found
-    would = _would(found, search.against)
+    would = _would(found, search)
     if search.unit == "sentence":
         # Where they stand is shown below it.
         return f"Without {plural(len(found.changes), 'sentence')}, {would}."
@@ -252,16 +252,18 @@ def change_line(search: Search) -> str:
 def column_change_lines(search: Search) -> list[str]:
     """Return a line for each column whose other value would change the answer."""
     return [
-        f"With {named(one.column)} = {named(one.by)}, not {named(one.value or MISSING)}, {_would(one, search.against)}."
+        f"With {named(one.column)} = {named(one.by)}, not {named(one.value or MISSING)}, {_would(one, search)}."
         for one in search.columns
     ]
 
 
-def _would(found: Counterfactual | ColumnChange, against: str | None) -> str:
+def _would(found: Counterfactual | ColumnChange, search: Search) -> str:
+    before, score = f"{named(found.before)} would", percent(found.before_score)
     if not found.several:
-        return f"it would be {named(found.label)}, {percent(found.score)}"
-    would = f"{named(found.before)} would not be assigned, {percent(found.before_score)}"
-    return would + (f", and {named(found.label)} would, {percent(found.score)}" if found.label == against else "")
+        would = f"it would be {named(found.label)}, {percent(found.score)}"
+        return would if search.node is None else f"{would}, and {before} get {score}"
+    reached = f", and {named(found.label)} would, {percent(found.score)}"
+    return f"{before} not be assigned, {score}{reached if found.label == search.against else ''}"
 
 
 def search_line(search: Search) -> str:

@@ -63,7 +63,7 @@ def column_changes(classifier: Classifier, explanation: Explanation, wanted: Wan
         label, score, before_score = wanted.told(answer)
         cell = explanation.cells[place]
         found.append(
-            ColumnChange(cell.name, cell.value, value, label, score, wanted.before, before_score, answer.several)
+            ColumnChange(cell.name, cell.value, value, label, score, wanted.before.name, before_score, answer.several)
         )
     return tuple(found)
 

@@ -68,7 +68,8 @@ class Counterfactual:
     Attributes:
         changes: in reading order.
         text: the changed text.
-        label: what it is answered; where a text may have several labels, the one that was wanted, or the most probable.
+        label: what it is answered; where a text may have several labels, the one that was wanted, or the most probable;
+            where a node was wanted, that.
         score: the probability of that.
         before: the label that was answered, or was explained, before; or the node above it that was to be lost.
         before_score: its probability after the change.
@@ -151,7 +152,8 @@ def counterfactual(
         classifier: the model.
         text: the text; its row, where there are columns beside it.
         label: where a text may have several labels, the one that is to be lost, by default the most probable; where
-            labels are paths of a tree, a node that the answer is to leave. Of one label it is the answer otherwise.
+            labels are paths of a tree, a node: the labels below it, together more probable than all others, are to be
+            so no more. Of one label it is the answer otherwise.
         against: the label, or node, that is to be answered instead; by default any other.
         groups: words that may be exchanged for each other; without any, tokens are left out alone.
         seconds: how long the search may take; None for as long as it wants.
@@ -188,7 +190,8 @@ class _Searching:
         # What is not read stays out of it: nothing may slide in from behind.
         self.text = explanation.text[: self.spans[-1][1]] if self.spans else ""
         self.row_with = explanation.row_with
-        self.values = explanation.attribution(wanted.before, wanted.against).values
+        against = None if wanted.against is None else wanted.against.name
+        self.values = explanation.attribution(wanted.before.name, against).values
         strongest = np.argsort(-self.values, kind="stable")[:SINGLY].tolist()
         self.options: list[Option] = [(i, None) for i in strongest]
         self.options += [(i, word) for i in strongest for word in _others(self.text, self.spans[i], groups)]
@@ -202,9 +205,9 @@ class _Searching:
             found = self._counterfactual((ranked[0],), smallest=self.tokens == len(self.spans))
         elif margins:
             found = self._more(ranked[:PAIRED])
-        wanted = self.wanted
-        node = wanted.before if wanted.node else None
-        return Search(self.text, found, self.tokens, self.asked, against=wanted.against, node=node)
+        before, wanted = self.wanted.before, self.wanted.against
+        node, against = before.name if before.node else None, None if wanted is None else wanted.name
+        return Search(self.text, found, self.tokens, self.asked, against=against, node=node)
 
     def left_out(self) -> Counterfactual | None:
         """Leave out the strongest until the answer changes, then put back each that need not go."""
@@ -282,7 +285,7 @@ class _Searching:
             for token, word in sorted(some, key=lambda one: one[0])
         )
         label, score, before_score = self.wanted.told(answer)
-        before = self.wanted.before
+        before = self.wanted.before.name
         return Counterfactual(
             changes, text, label, score, before, before_score, smallest=smallest, several=answer.several
         )

@@ -1,33 +1,57 @@
 """What answer is wanted in the place of one that was given, and how far another answer is from it."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from textcls.errors import ConfigError
 from textcls.model.classifier import Classifier
-from textcls.model.label_paths import contrasted, labels_below
+from textcls.model.label_paths import contrasted
 from textcls.model.prediction import Prediction
+
+
+class _Answer(NamedTuple):
+    """A label, or a node above labels, by the numbers of those below it.
+
+    A text is answered with a node where these labels are together more probable than all others.
+    """
+
+    name: str
+    numbers: list[int]
+    node: bool
+
+    def probability(self, answer: Prediction) -> float:
+        return float(answer.probabilities[self.numbers].sum())
+
+    def lead(self, answer: Prediction) -> float:
+        """Return how far a text is from another answer than this one; below 0 it has another."""
+        others = np.delete(answer.probabilities, self.numbers)
+        return _log(self.probability(answer)) - _log(others.sum() if self.node else others.max(initial=0))
+
+    def above_threshold(self, answer: Prediction) -> float:
+        """Return how far above its threshold a label is; below 0 it is not assigned."""
+        assert answer.thresholds is not None
+        return _log(self.probability(answer)) - _log(answer.thresholds[self.numbers[0]])
+
+    def holds(self, answer: Prediction) -> bool:
+        """Return whether a text has this answer."""
+        if answer.several or not self.node:
+            return self.name in answer.assigned
+        return self.lead(answer) > 0
 
 
 @dataclass(frozen=True, slots=True)
 class WantedAnswer:
-    """A label, or a node above labels, that is to be lost; and what is wanted instead, of the same kinds.
+    """What is to be lost, and what is wanted instead.
 
     Attributes:
-        before: what is to be lost.
-        own: the numbers of its labels.
+        before: what is to be lost: a label, or a node above labels.
         against: what is wanted; None for anything else.
-        other: the numbers of its labels.
-        node: whether what is to be lost is a node.
     """
 
-    before: str
-    own: list[int]
-    against: str | None
-    other: list[int]
-    node: bool
+    before: _Answer
+    against: _Answer | None
 
     @classmethod
     def of(cls, classifier: Classifier, answer: Prediction, lost: str | None, against: str | None) -> "WantedAnswer":
@@ -41,53 +65,41 @@ class WantedAnswer:
             against: the label, or node, that is wanted; by default any other.
 
         Raises:
-            ConfigError: there is no such label or node, it is not in the answer, or the one wanted is.
+            ConfigError: there is no such label or node, it is not the answer, or the one wanted is.
         """
         labels, tree = classifier.labels, classifier.tree
-        before = answer.label if lost is None else classifier.known_as(lost)
-        below = labels_below(labels, tree, before)
-        if not answer.several and before in labels:
-            before, below = answer.label, [labels.index(answer.label)]
-        assigned = answer.assigned if answer.several else (answer.label,)
-        numbers = {labels.index(label) for label in assigned}
-        if numbers.isdisjoint(below):
-            if answer.several:
-                raise ConfigError(
-                    f"{before!r} is not assigned, so that no change can take it away; name a label that is."
-                )
-            raise ConfigError(f"{before!r} is not above the answer, {answer.label!r}; name a node that is.")
-        if against is not None:
-            against = classifier.known_as(against)
-            if not numbers.isdisjoint(labels_below(labels, tree, against)):
-                raise ConfigError(f"{against!r} is the answer already; name another label that it might be.")
-        own, other = contrasted(labels, tree, before, against)
-        return cls(before, own, against, [] if against is None else other, before not in labels)
+        name = answer.label if lost is None else classifier.known_as(lost)
+        if name in labels and not answer.several:
+            name = answer.label
+        wanted = None if against is None else classifier.known_as(against)
+        if wanted is not None:
+            found = _Answer(wanted, contrasted(labels, tree, wanted, None)[0], wanted not in labels)
+            if found.holds(answer):
+                raise ConfigError(f"{wanted!r} is the answer already; name another label that it might be.")
+        own, other = contrasted(labels, tree, name, wanted)
+        before = _Answer(name, own, name not in labels)
+        if answer.several and not before.holds(answer):
+            raise ConfigError(f"{name!r} is not assigned, so that no change can take it away; name a label that is.")
+        if before.node and not before.holds(answer):
+            has = f"{before.probability(answer):.1%}"
+            raise ConfigError(f"{name!r} is not the answer, with {has}; name a node of more than half.")
+        return cls(before, None if wanted is None else _Answer(wanted, other, wanted not in labels))
 
     def margin(self, answer: Prediction) -> float:
         """Return how far an answer is from what is wanted, in logarithms of probabilities; below 0 it is that."""
-        scores = _log(answer.probabilities)
-        if answer.thresholds is not None:
+        if answer.several:
             # Lost, and if another is wanted, that assigned.
-            above = scores - _log(answer.thresholds)
-            lost = above[self.own].max()
-            return float(lost if self.against is None else max(lost, -above[self.other].max()))
-        if self.against is not None:
-            return _most_but(scores, self.other) - float(scores[self.other].max())
-        return float(scores[self.own].max()) - _most_but(scores, self.own)
+            lost = self.before.above_threshold(answer)
+            return lost if self.against is None else max(lost, -self.against.above_threshold(answer))
+        return self.before.lead(answer) if self.against is None else -self.against.lead(answer)
 
     def told(self, answer: Prediction) -> tuple[str, float, float]:
-        """Return of another answer its label, the probability of that, and of what was to be lost."""
-        number = answer.label_names.index(answer.label)
-        if self.other and answer.several:
-            number = max(self.other, key=answer.probabilities.__getitem__)
-        score, before_score = float(answer.probabilities[number]), float(answer.probabilities[self.own].sum())
-        return answer.label_names[number], score, before_score
+        """Return what another answer is, the probability of that, and of what was to be lost."""
+        before_score = self.before.probability(answer)
+        if self.against is not None and (answer.several or self.against.node):
+            return self.against.name, self.against.probability(answer), before_score
+        return answer.label, float(answer.probabilities.max()), before_score
 
 
-def _log(probability_C: NDArray[np.float32]) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = np.log(np.maximum(probability_C.astype(np.float64), 1e-30))
-    return found
-
-
-def _most_but(score_C: NDArray[np.float64], numbers: list[int]) -> float:
-    return float(np.delete(score_C, numbers).max(initial=-np.inf))
+def _log(probability: float) -> float:
+    return float(np.log(max(float(probability), 1e-30)))

@@ -1,7 +1,7 @@
 """Training from Python: lists of texts and labels in, a classifier out. `textcls.train` leads here."""
 
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ def train(
     valid: tuple[Sequence[Text], Sequence[Label]] | None = None,
     columns: Sequence[str] = (),
     weights: Sequence[float] | None = None,
-    rationales: Sequence[object] | None = None,
+    rationales: Iterable[object] | None = None,
     unlabelled: Sequence[Text] | None = None,
     probabilities: Sequence[Mapping[str, float]] | None = None,
     state: str | Path | None = None,
@@ -285,7 +285,8 @@ def _check_strings(values: Sequence[object], what: str, remedy: str) -> None:
             raise InputError(f"{what.capitalize()}: number {i} is not a string but {type(value).__name__}{remedy}.")
 
 
-def _spans(rationales: Sequence[object], texts: Sequence[str]) -> list[Spans]:
+def _spans(rationales: Iterable[object], texts: Sequence[str]) -> list[Spans]:
+    rationales = as_list(rationales)
     if len(rationales) != len(texts):
         raise InputError(f"There are {len(texts)} texts and {len(rationales)} rationales; one a text is needed.")
     spans = []

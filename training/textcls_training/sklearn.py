@@ -297,15 +297,19 @@ def _dense(y: Any) -> NDArray[Any]:
     Raises:
         ValueError: a label is missing, or rows hold lists of labels.
     """
+    one_d = hasattr(y, "to_pylist") and not hasattr(y, "column_names")
+    given = as_list(y) if one_d or isinstance(y, Iterator) else y
     try:
-        found = np.asarray(as_list(y) if hasattr(y, "to_pylist") or isinstance(y, Iterator) else y)
+        found = np.asarray(given)
     except ValueError as error:
         raise ValueError(
             "Rows of y hold different numbers of labels; make an indicator matrix of them with MultiLabelBinarizer."
         ) from error
+    # As they were given: NumPy makes strings of what is missing among strings.
+    objects = np.asarray(given, object)
     if found.ndim == 2 and found.shape[1] == 1:
-        y = found = column_or_1d(found, warn=True)
-    if (missing := _first_missing(y)) is not None:
+        found, objects = column_or_1d(found, warn=True), objects.ravel()
+    if (missing := _first_missing(objects)) is not None:
         # NumPy would make a label of it where the others are strings.
         raise ValueError(f"Input y contains NaN: row {missing} has no label.")
     if found.ndim == 1 and found.dtype == object and len({isinstance(label, str) for label in found}) == 2:
@@ -320,9 +324,8 @@ def _dense(y: Any) -> NDArray[Any]:
     return found
 
 
-def _first_missing(y: Any) -> int | None:
+def _first_missing(labels: NDArray[Any]) -> int | None:
     """Return the number of the first row without a label: None, NaN, or what pandas has for it."""
-    labels = np.asarray(y, dtype=object)
     for row, label in enumerate(labels.tolist() if labels.ndim == 1 else ()):
         nan = isinstance(label, float) and label != label
         if label is None or nan or type(label).__name__ in ("NAType", "NaTType"):

@@ -190,3 +190,12 @@ def test_of_copies_with_other_answers_the_means_count_in_any_order() -> None:
             said = [row.probabilities[0] for row in rows if row.text == text and row.probabilities]
             assert answer == pytest.approx(sum(said) / len(said), rel=1e-6)
         assert list(found.of_labelled.values()) == [[0.5, 0.5]]
+
+
+def test_answers_to_texts_that_share_a_hash_are_not_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("textcls_training.data.unlabelled.hash_of", lambda text: 7)
+    rows = [UnlabelledText("one", [0.9, 0.1]), UnlabelledText("two", [0.1, 0.9]), UnlabelledText("One", [0.7, 0.3])]
+    found = UnlabelledTexts.sample(rows, 10, [])
+    assert found.texts == ["one"]
+    assert found.probability_UC is not None
+    np.testing.assert_allclose(found.probability_UC, [[0.8, 0.2]], rtol=1e-6)

@@ -11,7 +11,7 @@ import pytest
 from scipy.special import softmax
 
 import textcls
-from tests.training.helpers import dataset_of
+from tests.training.helpers import Recorder, dataset_of
 from textcls import Classifier
 from textcls.errors import ConfigError, InputError
 from textcls_training.config.settings import TrainConfig
@@ -80,6 +80,16 @@ def pool_of(given: LabelledTexts, more: Sequence[str]) -> Pool:
     masks = masks_of(hashes_of(given.texts), known.labels)
     folds = [Fold(labelled[~mask], labelled[mask]) for mask in masks]
     return Pool(dataset.corpus, known, labelled, np.arange(len(given.texts), len(texts)), folds, 3)
+
+
+def test_where_texts_are_many_answers_are_worth_more_passes_than_labels(tmp_path: Path) -> None:
+    config = replace(SMALL, epochs=None, dim=2)
+    texts, rows = [f"card {i}" for i in range(6000)], 48 + 6000
+    for answer, passes in (([0.8, 0.1, 0.1], 4), (None, 3)):
+        told = Recorder()
+        unlabelled = UnlabelledTexts.sample((UnlabelledText(text, answer) for text in texts), 10_000, LABELLED.texts)
+        train(LABELLED, tmp_path / "m.onnx", config, unlabelled=unlabelled, callback=told)
+        assert {given / rows for name, given in told.phases if name.startswith("choosing") and given > rows} == {passes}
 
 
 class Witness:

@@ -174,11 +174,14 @@ def answer(
         found["parts"] = [_part(part.as_json(explanation.text), labels) for part in classifier.parts(explanation.text)]
     if options.counterfactual:
         against, best = options.against, classifier.labels.index(prediction.label)
-        if against is not None and not prediction.several and best in explanation.below(against):
+        if against is not None and best in explanation.below(against):
             against = None
-        search = counterfactual(
-            classifier, explanation.row, label=options.label, against=against, seconds=COUNTERFACTUAL_SECONDS
-        )
+        try:
+            search = counterfactual(
+                classifier, explanation.row, label=options.label, against=against, seconds=COUNTERFACTUAL_SECONDS
+            )
+        except ConfigError as error:
+            raise InputError(f"explain: {error}") from None
         found["counterfactual"] = search.as_json()
     return found
 

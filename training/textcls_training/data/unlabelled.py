@@ -97,7 +97,7 @@ class UnlabelledTexts:
             number = hash_of(row.text)
             if number in known:
                 copies += 1
-                # Among a million texts some other one has the hash of a labelled text.
+                # Among a million texts some other one has the hash of a labelled text, or of one that is kept.
                 if row.probabilities is not None and tokenize(row.text) == tokenize(known[number]):
                     of_labelled.add(number, row.probabilities)
                 continue
@@ -110,7 +110,7 @@ class UnlabelledTexts:
                     said.pop(gone, None)
                 heappush(largest, -number)
                 kept[number] = row.text
-            if row.probabilities is not None:
+            if row.probabilities is not None and (number not in said or tokenize(row.text) == tokenize(kept[number])):
                 said.add(number, row.probabilities)
         answered = [said.mean(number) for number in sorted(said)]
         return cls(

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from textcls.errors import ConfigError, InputError
-from textcls_training.config.resolve import ResolvedConfig, Trainers, one_vs_rest, resolve
+from textcls_training.config.resolve import ResolvedConfig, Trainers, default_epochs, one_vs_rest, resolve
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.arrays import Float32, Int64
 from textcls_training.data.corpus import Corpus
@@ -31,6 +31,9 @@ from textcls_training.vectors.word_vectors import WordVectors
 
 # What an unlabelled text counts if held-out rows want it at all; a labelled row counts 1.
 WEIGHT: Final = 1.0
+# Passes at least of the student of another teacher: an answer says more of a text than a label, so that more of them
+# are worth it where texts are many.
+LEAST_PASSES: Final = 4
 # By so many standard errors held-out rows have to prefer the labels alone to the student of another teacher, unless
 # they prefer them to that teacher, too, by as many.
 DOUBT: Final = 1.5
@@ -74,7 +77,6 @@ class Distillation:
         self._encoder = None
         if config.teacher is not None:
             sentence_encoder.require()
-            sentence_encoder.make_folder(sentence_encoder.cache_folder())
             self._encoder = SentenceEncoder(config.teacher, device_type(config.device))
 
     @property
@@ -234,6 +236,8 @@ class Distillation:
         if alone.config.model.embedding == "rows":
             config = replace(config, ngrams=alone.config.features.ngram_sizes)
         texts = [*given.texts, *self._unlabelled.texts]
+        if self.answered and config.epochs is None and not pool.known.several:
+            config = replace(config, epochs=max(LEAST_PASSES, default_epochs(len(texts), pool.classes)))
         tokens = int(pool.corpus.lengths()[np.concatenate([pool.labelled, pool.unlabelled])].sum())
         machines = alone.config.impl == "one-vs-rest"
         impl: Trainers = "compiled" if machines else alone.config.impl

@@ -87,10 +87,13 @@ class SentenceEncoder:
         Raises:
             MissingExtraError: sentence-transformers is not installed.
             InputError: there is no such model, or it cannot be loaded, or its weights are not finite.
+            SurroundingsError: there can be no cache.
         """
         self.name = Path(place).name or place
         self._model = _loaded(place, device)
         self.fingerprint = _fingerprint(self._model)
+        self._folder = cache_folder() / "sentence-vectors" / self.fingerprint[:16]
+        make_folder(self._folder)
         self.width = self._vectors([""]).shape[1]
 
     def encode(
@@ -109,15 +112,13 @@ class SentenceEncoder:
         Raises:
             SurroundingsError: the cache cannot be written.
         """
-        folder = cache_folder() / "sentence-vectors" / self.fingerprint[:16]
-        make_folder(folder)
         rows_of: dict[bytes, list[int]] = {}
         for i, text in enumerate(texts):
             rows_of.setdefault(_key(text), []).append(i)
         vectors = np.zeros((len(texts), self.width), np.float16)
         listener = listener or _Nobody()
         listener.phase(f"encoding with {self.name}", len(rows_of))
-        missing = self._read(folder, rows_of, vectors)
+        missing = self._read(rows_of, vectors)
         listener.step(len(rows_of) - len(missing))
         began = time.monotonic()
         for first in range(0, len(missing), CHUNK):
@@ -125,7 +126,7 @@ class SentenceEncoder:
                 break
             keys = missing[first : first + CHUNK]
             fresh = self._vectors([texts[rows_of[key][0]] for key in keys])
-            _keep(folder, keys, fresh)
+            _keep(self._folder, keys, fresh)
             for key, vector in zip(keys, fresh, strict=True):
                 vectors[rows_of[key]] = vector
             listener.step(len(keys))
@@ -138,10 +139,10 @@ class SentenceEncoder:
         """Return a copy of the model, whose weights may change."""
         return copy.deepcopy(self._model)
 
-    def _read(self, folder: Path, rows_of: Mapping[bytes, list[int]], vectors: Float16) -> list[bytes]:
+    def _read(self, rows_of: Mapping[bytes, list[int]], vectors: Float16) -> list[bytes]:
         """Fill in the vectors that the cache has, and return the keys of the others, in the order of their texts."""
         missing = dict.fromkeys(rows_of)
-        for path in sorted(folder.glob("*.npy")):
+        for path in sorted(self._folder.glob("*.npy")):
             kept = _load(path, self.width)
             sound = np.isfinite(kept["vector"]).all(1).tolist()
             for row, key in enumerate(kept["key"].tolist()):
