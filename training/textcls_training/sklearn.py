@@ -202,7 +202,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         options = self.get_params()
         del options["columns"]
-        if isinstance(options["class_weight"], Mapping):
+        if options["class_weight"] and isinstance(options["class_weight"], Mapping):
             options["class_weight"] = targets.weights(options["class_weight"]) or None
         state = options.pop("random_state")
         if state is None or isinstance(state, np.random.RandomState):
