@@ -84,10 +84,10 @@ def pool_of(given: LabelledTexts, more: Sequence[str]) -> Pool:
 
 def test_where_texts_are_many_answers_are_worth_more_passes_than_labels(tmp_path: Path) -> None:
     config = replace(SMALL, epochs=None, dim=2)
-    texts, rows = [f"card {i}" for i in range(6000)], 48 + 6000
-    for answer, passes in (([0.8, 0.1, 0.1], 4), (None, 3)):
+    texts, rows = [f"card {i}" for i in range(12_000)], 48 + 12_000
+    for answer, passes in (([0.8, 0.1, 0.1], 3), (None, 2)):
         told = Recorder()
-        unlabelled = UnlabelledTexts.sample((UnlabelledText(text, answer) for text in texts), 10_000, LABELLED.texts)
+        unlabelled = UnlabelledTexts.sample((UnlabelledText(text, answer) for text in texts), 20_000, LABELLED.texts)
         train(LABELLED, tmp_path / "m.onnx", config, unlabelled=unlabelled, callback=told)
         assert {given / rows for name, given in told.phases if name.startswith("choosing") and given > rows} == {passes}
 

@@ -33,7 +33,7 @@ from textcls_training.vectors.word_vectors import WordVectors
 WEIGHT: Final = 1.0
 # Passes at least of the student of another teacher: an answer says more of a text than a label, so that more of them
 # are worth it where texts are many.
-LEAST_PASSES: Final = 4
+LEAST_PASSES: Final = 3
 # By so many standard errors held-out rows have to prefer the labels alone to the student of another teacher, unless
 # they prefer them to that teacher, too, by as many.
 DOUBT: Final = 1.5
