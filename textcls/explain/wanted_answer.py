@@ -7,7 +7,7 @@ import numpy as np
 
 from textcls.errors import ConfigError
 from textcls.model.classifier import Classifier
-from textcls.model.label_paths import contrasted
+from textcls.model.label_paths import contrasted, labels_below
 from textcls.model.prediction import Prediction
 
 
@@ -20,6 +20,10 @@ class _Answer(NamedTuple):
     name: str
     numbers: list[int]
     node: bool
+
+    @classmethod
+    def of(cls, classifier: Classifier, name: str) -> "_Answer":
+        return cls(name, labels_below(classifier.labels, classifier.tree, name), name not in classifier.labels)
 
     def probability(self, answer: Prediction) -> float:
         return float(answer.probabilities[self.numbers].sum())
@@ -67,23 +71,18 @@ class WantedAnswer:
         Raises:
             ConfigError: there is no such label or node, it is not the answer, or the one wanted is.
         """
-        labels, tree = classifier.labels, classifier.tree
-        name = answer.label if lost is None else classifier.known_as(lost)
-        if name in labels and not answer.several:
-            name = answer.label
-        wanted = None if against is None else classifier.known_as(against)
-        if wanted is not None:
-            found = _Answer(wanted, contrasted(labels, tree, wanted, None)[0], wanted not in labels)
-            if found.holds(answer):
-                raise ConfigError(f"{wanted!r} is the answer already; name another label that it might be.")
-        own, other = contrasted(labels, tree, name, wanted)
-        before = _Answer(name, own, name not in labels)
-        if answer.several and not before.holds(answer):
-            raise ConfigError(f"{name!r} is not assigned, so that no change can take it away; name a label that is.")
-        if before.node and not before.holds(answer):
-            has = f"{before.probability(answer):.1%}"
-            raise ConfigError(f"{name!r} is not the answer, with {has}; name a node of more than half.")
-        return cls(before, None if wanted is None else _Answer(wanted, other, wanted not in labels))
+        before = _Answer.of(classifier, answer.label if lost is None else classifier.known_as(lost))
+        if not (answer.several or before.node):
+            before = _Answer.of(classifier, answer.label)
+        wanted = None if against is None else _Answer.of(classifier, classifier.known_as(against))
+        if wanted is not None and wanted.holds(answer):
+            raise ConfigError(f"{wanted.name!r} is the answer already; name another label that it might be.")
+        contrasted(classifier.labels, classifier.tree, before.name, None if wanted is None else wanted.name)
+        if not before.holds(answer):
+            has = f"not the answer, with {before.probability(answer):.1%}; name a node of more than half."
+            lacks = "not assigned, so that no change can take it away; name a label that is."
+            raise ConfigError(f"{before.name!r} is {has if before.node else lacks}")
+        return cls(before, wanted)
 
     def margin(self, answer: Prediction) -> float:
         """Return how far an answer is from what is wanted, in logarithms of probabilities; below 0 it is that."""
