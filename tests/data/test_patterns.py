@@ -9,6 +9,7 @@ import pytest
 
 from textcls.data import read_labelled, tables
 from textcls.data.source import Source, open_source
+from textcls.data.storage import find
 from textcls.errors import InputError
 
 
@@ -26,6 +27,13 @@ def test_a_file_whose_name_looks_like_a_pattern_is_that_file(tmp_path: Path) -> 
     write(tmp_path / "a[1].csv", "itself,x")
     write(tmp_path / "a1.csv", "another,x")
     assert read_labelled(tmp_path / "a[1].csv").texts == ["itself"]
+
+
+def test_a_pattern_may_begin_in_the_root_folder(tmp_path: Path) -> None:
+    write(tmp_path / "a.csv", "itself,x")
+    root, first, *others = (tmp_path / "a.csv").parts
+    found = find(str(Path(root, f"{first[:-1]}[{first[-1]}]", *others)))
+    assert [(one.name, one.inside) for one in found] == [(str(tmp_path / "a.csv"), "/".join([first, *others]))]
 
 
 def test_a_pattern_without_a_match_is_told(tmp_path: Path) -> None:

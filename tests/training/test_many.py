@@ -4,6 +4,7 @@ import csv
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import openpyxl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -74,6 +75,15 @@ def test_a_row_without_a_group_is_told_before_any_training(tmp_path: Path) -> No
     said = fail(3, "train-many", data, "--by", "region", "-o", tmp_path / "models", *QUICK)
     assert "line 3: column 'region', by which models are told apart, has no value" in said
     assert not (tmp_path / "models").exists()
+
+
+def test_a_group_that_is_a_formula_without_a_result_is_no_group_without_a_name(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    for row in (["text", "label", "region"], ["a", "x", "north"], ["b", "y", "=A1"]):
+        book.worksheets[0].append(row)
+    book.save(tmp_path / "all.xlsx")
+    said = fail(3, "train-many", tmp_path / "all.xlsx", "--by", "region", "-o", tmp_path / "models", *QUICK)
+    assert "row 3: column 'region' holds a formula" in said
 
 
 def test_a_column_that_is_not_there_is_told(tmp_path: Path) -> None:

@@ -1,8 +1,10 @@
 """Where the rows of files stand, for messages: in little memory, one number a row."""
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from textcls.data.rows import Row
 
@@ -26,7 +28,8 @@ class Places:
         return f"{file}, {unit} {self.lines[i]}"
 
     def _file(self, i: int) -> tuple[str, str]:
-        return next((file, unit) for first, file, unit in reversed(self.files) if first <= i)
+        _, file, unit = self.files[bisect_right(self.files, i, key=itemgetter(0)) - 1]
+        return file, unit
 
     def only(self, rows: Sequence[int]) -> "Places":
         """Return the places of the rows of these numbers, in rising order."""

@@ -116,7 +116,7 @@ def find(name: str) -> list[Found]:
         return _find_in_store(name)
     path = Path(name)
     if patterns.is_pattern(path):
-        return [_on_disk(one, Path(_fixed(name))) for one in patterns.matching(path) if one.is_file()]
+        return [_on_disk(one, Path(_fixed(name) or path.anchor)) for one in patterns.matching(path) if one.is_file()]
     try:
         if path.is_dir():
             return [_on_disk(one, path) for one in files_of(path)]

@@ -60,9 +60,10 @@ def train(
         given = replace(given, rationales=_spans(rationales, given.texts))
     validation = None
     if valid is not None:
-        valid_texts = joined(valid[0], read, "Texts of valid")
+        valid_rows = valid[0] if isinstance(valid[0], str) else as_list(valid[0])
+        valid_texts = joined(valid_rows, read, "Texts of valid")
         validation = labelled_texts(valid_texts, valid[1], "texts of valid", several=given.label_sets is not None)
-        validation = with_columns(validation, valid[0], wanted, given.columns)
+        validation = with_columns(validation, valid_rows, wanted, given.columns)
     more = None
     if unlabelled is not None:
         apart = [*given.texts, *(validation.texts if validation else ())]

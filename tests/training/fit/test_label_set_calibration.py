@@ -61,6 +61,21 @@ def test_labels_are_fitted_alike_together_and_alone() -> None:
     np.testing.assert_allclose(together, alone, rtol=1e-4, atol=1e-4)
 
 
+def test_a_line_has_the_least_cross_entropy_wherever_it_is_drawn_to() -> None:
+    logits, target = (part.astype(np.float64) for part in drawn_rows(60))
+    scale, shift = calibration.fit_lines(logits, target, 1.0, 2.5)
+
+    def loss(label: int, log_scale: float, shift: float) -> float:
+        odds = logits[:, label] * np.exp(log_scale) + shift
+        pulled = calibration.PULL / 2 * (log_scale**2 + (shift - 2.5) ** 2)
+        return float((np.logaddexp(0, odds) - target[:, label] * odds).sum() + pulled)
+
+    for label in range(3):
+        found = np.log(scale[label]), shift[label]
+        for step in ((0.02, 0.0), (-0.02, 0.0), (0.0, 0.02), (0.0, -0.02)):
+            assert loss(label, *found) < loss(label, found[0] + step[0], found[1] + step[1])
+
+
 # Thresholds
 
 

@@ -26,6 +26,9 @@ from textcls_training.fit.one_vs_rest.solver import descend
 from textcls_training.fit.one_vs_rest.trainer import OneVsRestTrainer
 from textcls_training.pipeline import either_way
 from textcls_training.pipeline.training import run, train
+from textcls_training.state import folder as state_folder
+from textcls_training.state.checkpoints import FitState
+from textcls_training.state.folder import FileCheckpoint
 
 WORDS = [f"word{i}" for i in range(40)]
 LABELS = ["billing", "returns", "shipping"]
@@ -199,6 +202,33 @@ def test_machines_keep_no_state_of_a_sample_of_their_rows(tmp_path: Path) -> Non
         train(rows(60), tmp_path / "model.onnx", config, state=tmp_path / "state")
     tried = run(rows(60), tmp_path / "model.onnx", replace(config, impl="auto"), state=tmp_path / "state")
     assert not any(tried.model.distinct)
+
+
+class _Killed(BaseException):
+    """The process ends here."""
+
+
+def test_machines_that_are_killed_after_a_pass_go_on_to_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, path, config = rows(120), tmp_path / "model.onnx", TrainConfig(impl="one-vs-rest", ngrams=(3,))
+    train(given, path, config)
+    whole, kept, write = path.read_bytes(), list[int](), FileCheckpoint._write
+    monkeypatch.setattr(state_folder, "EVERY_SECONDS", 0)
+    monkeypatch.setattr(state_folder, "WRITING_SHARE", 0)
+
+    def write_and_die(checkpoint: FileCheckpoint, state: FitState) -> None:
+        write(checkpoint, state)
+        kept.append(1)
+        if len(kept) == 3:
+            raise _Killed
+
+    with monkeypatch.context() as until_then:
+        until_then.setattr(FileCheckpoint, "_write", write_and_die)
+        with pytest.raises(_Killed):
+            train(given, path, config, state=tmp_path / "state")
+    train(given, path, config, state=tmp_path / "state")
+    assert path.read_bytes() == whole
 
 
 class _StopsAt:

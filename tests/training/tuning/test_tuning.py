@@ -32,7 +32,7 @@ from textcls_training.pipeline import trials  # noqa: E402
 from textcls_training.tuning import run as tuning  # noqa: E402
 from textcls_training.tuning import settings_file, showing, storage  # noqa: E402
 from textcls_training.tuning.run import Settings, tune  # noqa: E402
-from textcls_training.tuning.space import Multiple, OneOf, options_of, usual_values  # noqa: E402
+from textcls_training.tuning.space import Multiple, OneOf, options_of, space_of, usual_values  # noqa: E402
 
 WORDS = ("refund", "parcel", "invoice")
 ROWS = LabelledTexts(
@@ -175,6 +175,10 @@ def test_a_choice_of_what_is_usual_is_no_option_and_multiples_are_of_what_is_usu
         "ngrams": "none",
     }
     assert options_of(space, {"epochs": 0.31, "table_rate": 1.0, "ngrams": None}, usual) == {"epochs": 3}
+
+
+def test_features_of_an_embedding_that_reads_words_alone_are_not_chosen() -> None:
+    assert not {one.option for one in space_of(ROWS, {"embedding": "bits"}, macro_f1=False)} & {"ngrams", "bigrams"}
 
 
 def test_what_is_usual_is_what_training_takes() -> None:

@@ -20,7 +20,7 @@ from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.split import part_of_rows
 from textcls_training.pipeline.trials import Fold, Trained, Trial, Trials
 from textcls_training.tuning.judging import answers, measure_of, right_of
-from textcls_training.tuning.space import usual_values
+from textcls_training.tuning.space import space_of, usual_values
 
 WORDS = ("refund", "parcel", "invoice")
 SETS = [[WORDS[i % 3], *([WORDS[i // 3 % 3]] if i % 2 else [])] if i % 5 else [] for i in range(90)]
@@ -75,6 +75,11 @@ def test_parts_of_rows_have_their_rarest_labels_alike() -> None:
     )
     part = part_of_rows(rare, 5)
     assert np.bincount(part[::30], minlength=5).tolist() == [2] * 5
+
+
+def test_what_machines_cannot_have_is_not_chosen_for_them() -> None:
+    chosen = {one.option for one in space_of(ROWS, {"impl": "one-vs-rest"}, macro_f1=False)}
+    assert chosen == {"epochs", "ngrams", "bigrams"}
 
 
 def test_what_training_takes_by_itself_is_what_it_takes_for_several_labels(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ ROWS_OF_MANY_LABELS: Final = 8000
 # Where a text may have several labels.
 SEVERAL_BATCH: Final = 32
 # Options of gradient steps, and of the models that only these train.
-_OF_GRADIENTS: Final = (
+OF_GRADIENTS: Final = (
     "mixing", "mixing_rate", "attention", "embedding", "values", "dim", "table_rate", "head_rate", "batch_size", "head",
     "model", "optim",
 )  # fmt: skip
@@ -222,7 +222,7 @@ def no_machines(config: TrainConfig) -> str | None:
     if config.device == "cuda":
         return "device cuda"
     usual = TrainConfig()
-    asked = (name for name in _OF_GRADIENTS if getattr(config, name) != getattr(usual, name))
+    asked = (name for name in OF_GRADIENTS if getattr(config, name) != getattr(usual, name))
     return next(asked, None if config.vectors in (None, "none") else "vectors")
 
 

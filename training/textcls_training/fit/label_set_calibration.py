@@ -176,7 +176,7 @@ def fit_lines(
         probability_RK = sigmoid(scaled_RK + shift_K)
         slope_RK, curve_RK = probability_RK - target_RK, probability_RK * (1 - probability_RK)
         slope_scale_K = (slope_RK * scaled_RK).sum(0) + PULL * (log_scale_K - log_start)
-        slope_shift_K = slope_RK.sum(0) + PULL * shift_K
+        slope_shift_K = slope_RK.sum(0) + PULL * (shift_K - start_shift)
         # Of the log-scale's curvature the part that may be negative is left out, as in Gauss-Newton.
         curve_scale_K = (curve_RK * scaled_RK**2).sum(0) + PULL
         curve_both_K = (curve_RK * scaled_RK).sum(0)

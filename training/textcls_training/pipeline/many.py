@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from textcls.data import Bad, BadRows, ReadOptions, TargetOptions, compression, read_labelled
+from textcls.data.rows import Unreadable
 from textcls.errors import InputError
 from textcls.versions.record import is_plain
 from textcls_training.config.settings import from_options
@@ -113,6 +114,9 @@ def jobs_of_groups(rows: Rows, column: str, output: Path, bad: BadRows) -> list[
     """
     groups: dict[str, list[int]] = {}
     for i, value in enumerate(rows.more[column]):
+        if isinstance(value, Unreadable):
+            bad.add(Bad(str(rows.places[i]), value.problem(column)))
+            continue
         if value is None or value == "":
             why = f"column {column!r}, by which models are told apart, has no value; fill it in, or remove the row, or "
             bad.add(Bad(str(rows.places[i]), f"{why}leave out all such rows with --on-error skip"))

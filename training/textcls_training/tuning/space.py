@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from textcls_training.config.resolve import resolve
+from textcls_training.config.resolve import OF_GRADIENTS, resolve
 from textcls_training.config.settings import TrainConfig, from_options
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.english import english_if_known
@@ -58,9 +58,14 @@ Dimension = Multiple | OneOf
 def space_of(given: LabelledTexts, fixed: Mapping[str, Any], *, macro_f1: bool) -> tuple[Dimension, ...]:
     """Return what is to be chosen for these rows: of all that `textcls train` can be told what was found to matter.
 
-    What is `fixed` is not chosen. Labels of a different weight are for the mean over labels alone.
+    What is `fixed` is not chosen, nor what cannot be combined with it. Labels of a different weight are for the mean
+    over labels alone.
     """
-    usual = usual_values(given, fixed)
+    usual, config, left_out = usual_values(given, fixed), from_options(fixed), {*fixed}
+    if config.embedding == "bits":
+        left_out |= {"ngrams", "bigrams"}
+    if config.impl == "one-vs-rest":
+        left_out |= {*OF_GRADIENTS, "vectors"}
     words = Corpus.of(given.texts[:: max(1, len(given.texts) // _ASKED)], TrainConfig().max_tokens)
     every: list[Dimension] = [
         Multiple("epochs", 1 / 3, 3),
@@ -70,11 +75,11 @@ def space_of(given: LabelledTexts, fixed: Mapping[str, Any], *, macro_f1: bool) 
         OneOf("ngrams", (None, "none", "2,3", "3,4,5", "2,3,4,5")),
         OneOf("bigrams", (None, False)),
     ]
-    if english_if_known(words) is not None and from_options(fixed).beside_vectors() is None:
+    if english_if_known(words) is not None and config.beside_vectors() is None:
         every.append(OneOf("vectors", (None, "none", "english")))
     if macro_f1:
         every.append(OneOf("class_weight", (None, "balanced")))
-    return tuple(one for one in every if one.option not in fixed)
+    return tuple(one for one in every if one.option not in left_out)
 
 
 def usual_values(given: LabelledTexts, fixed: Mapping[str, Any]) -> dict[str, float]:

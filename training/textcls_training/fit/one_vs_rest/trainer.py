@@ -124,6 +124,8 @@ class OneVsRestTrainer(AnyTrainer):
         Raises:
             ConfigError: the loss is not finite.
         """
+        if number <= self.epochs:
+            return  # The checkpoint that training goes on from is of the end of this pass.
         for text_B in some_texts(number, len(self.dataset.labels), self.config.seed):
             if self.stop.requested:
                 return
