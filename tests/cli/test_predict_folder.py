@@ -13,8 +13,9 @@ import pytest
 
 from tests.command_line import fail, run, succeed
 from textcls.display.terminal.answering import sentence
-from textcls.errors import InputError
-from textcls.jobs.batch.folder import MANIFEST, Standing, answers_name
+from textcls.errors import InputError, SurroundingsError
+from textcls.jobs.batch.folder import MANIFEST, Answering, FileAnswered, FileJob, Standing, answers_name
+from textcls.model.classifier import Classifier
 
 TEXTS = ["my card was charged twice", "where is my parcel", "refund please", "", "\u6ce8\u6587"]
 
@@ -115,6 +116,59 @@ def test_a_file_that_has_changed_since_is_answered_anew(model_path: Path, tmp_pa
     assert succeed("predict", model_path, data, "-o", f"{output}/").startswith("1 row in 1 file")
 
 
+def test_a_file_in_the_place_of_another_is_answered_anew_even_if_it_is_older(
+    model_path: Path, tmp_path: Path, data: Path
+) -> None:
+    call = ("predict", model_path, data, "-o", f"{tmp_path}/out/")
+    succeed(*call)
+    (data / "a.csv").write_text("text\nmy card\n")
+    os.utime(data / "a.csv", (1000, 1000))
+    assert succeed(*call).startswith("1 row in 1 file")
+    assert succeed(*call).startswith("0 rows in 0 files")
+
+
+def test_a_file_that_is_replaced_while_it_is_answered_is_answered_again(
+    model_path: Path, tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = Answering._answer
+
+    def and_replaced(work: Answering, classifier: Classifier, job: FileJob) -> FileAnswered:
+        found = answer(work, classifier, job)
+        (data / "a.csv").write_text("text\nmy card\n")
+        return found
+
+    call = ("predict", model_path, data / "a.csv", "-o", f"{tmp_path}/out/")
+    with monkeypatch.context() as once:
+        once.setattr(Answering, "_answer", and_replaced)
+        assert succeed(*call).startswith("5 rows")
+    assert succeed(*call).startswith("1 row")
+
+
+def test_a_run_that_ends_in_the_middle_keeps_no_answers_to_what_files_were_before(
+    model_path: Path, tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = ("predict", model_path, data / "a.csv", "-o", f"{tmp_path}/out/")
+    succeed(*call)
+    first, about = (data / "a.csv").read_bytes(), (data / "a.csv").stat()
+    (data / "a.csv").write_text("text\nmy card\n")
+
+    def no_room(*_: object) -> None:
+        raise SurroundingsError("No space left on device.")
+
+    with monkeypatch.context() as full:
+        full.setattr(Answering, "_answer", no_room)
+        assert run(*call).exit_code == 6
+    (data / "a.csv").write_bytes(first)
+    os.utime(data / "a.csv", ns=(about.st_mtime_ns, about.st_mtime_ns))
+    assert succeed(*call).startswith("5 rows in 1 file")
+
+
+def test_folders_that_were_moved_are_not_answered_again(model_path: Path, tmp_path: Path, data: Path) -> None:
+    succeed("predict", model_path, data, "-o", f"{tmp_path}/out/")
+    moved = data.rename(tmp_path / "moved")
+    assert succeed("predict", model_path, moved, "-o", f"{tmp_path}/out/").startswith("0 rows in 0 files")
+
+
 def test_what_a_killed_worker_left_goes_once_nobody_writes_to_it(model_path: Path, tmp_path: Path, data: Path) -> None:
     output = tmp_path / "out"
     output.mkdir()
@@ -137,6 +191,16 @@ def test_answers_of_another_model_or_of_other_options_do_not_go_into_the_same_fo
     before = hashes(tmp_path / "out")
     assert "it differs in model_sha256" in fail(2, "predict", several_labels_path, data, "-o", output)
     assert "it differs in answer" in fail(2, "predict", model_path, data, "-o", output, "--explain")
+    assert hashes(tmp_path / "out") == before
+
+
+def test_answers_to_another_file_of_the_same_name_stay(model_path: Path, tmp_path: Path, data: Path) -> None:
+    succeed("predict", model_path, data, "-o", f"{tmp_path}/out/")
+    before = hashes(tmp_path / "out")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "a.csv").write_text("text\nmy card\n")
+    said = fail(2, "predict", model_path, tmp_path / "other", "-o", f"{tmp_path}/out/")
+    assert f"a.csv holds the answers to {data / 'a.csv'}, and not to {tmp_path / 'other' / 'a.csv'}; choose" in said
     assert hashes(tmp_path / "out") == before
 
 

@@ -284,6 +284,66 @@ def test_rows_are_read_from_the_web(model_path: Path, tmp_path: Path) -> None:
         assert textcls.read(f"{address}/rows.csv").labels == ["billing"]
 
 
+def test_a_file_on_the_web_is_answered_again_once_it_has_changed(model_path: Path, tmp_path: Path) -> None:
+    (tmp_path / "web").mkdir()
+    page = tmp_path / "web" / "a.csv"
+    page.write_text("text\nmy card\nrefund please\n")
+    with web(page.parent) as address:
+        call = ("predict", model_path, f"{address}/a.csv", "-o", f"{tmp_path}/out/")
+        assert succeed(*call).startswith("2 rows in 1 file")
+        assert succeed(*call).startswith("0 rows in 0 files")
+        page.write_text("text\nmy card\n")
+        assert succeed(*call).startswith("1 row in 1 file")
+        # Another server has a file of that name.
+        with web(page.parent) as other:
+            said = fail(2, "predict", model_path, f"{other}/a.csv", "-o", f"{tmp_path}/out/")
+            assert f"a.csv holds the answers to {address}/a.csv, and not to {other}/a.csv" in said
+
+
+@pytest.mark.parametrize(
+    ("inputs", "output"),
+    [
+        (["http://me:SECRET@127.0.0.1:1/no.csv?sig=SECRET"], "out/"),
+        (["http://127.0.0.1:1/a.csv?sig=SECRET", "http://127.0.0.1:2/a.csv?sig=SECRET"], "out/"),
+        (["{data}"], "file://me:SECRET@{data}"),
+        (["file://{data}/*.txt?sig=SECRET"], "out/"),
+    ],
+)
+def test_no_message_of_files_in_folders_shows_what_opens_them(
+    model_path: Path, tmp_path: Path, inputs: list[str], output: str
+) -> None:
+    (tmp_path / "a.csv").write_text("text\nmy card\n")
+    given = [name.format(data=tmp_path) for name in (*inputs, output)]
+    result = run("predict", model_path, *given[:-1], "-o", given[-1] if "//" in output else tmp_path / output)
+    assert result.exit_code
+    assert "SECRET" not in result.output + result.stderr
+
+
+ODD = ("\u00fc.csv", "h#1.csv", "a b.csv", "100%25.csv", "br[1].csv")
+
+
+@pytest.mark.parametrize("scheme", ["file://", "fsspec+file://"])
+def test_files_behind_urls_may_have_any_name(scheme: str, model_path: Path, tmp_path: Path) -> None:
+    if scheme != "file://":
+        pytest.importorskip("fsspec", reason="fsspec is not installed")
+    (tmp_path / "in").mkdir()
+    for name in ODD:
+        (tmp_path / "in" / name).write_text("text\nmy card\n")
+    call = ("predict", model_path, f"{scheme}{tmp_path}/in", "-o", f"{scheme}{tmp_path}/out/")
+    assert succeed(*call).startswith("5 rows in 5 files")
+    assert succeed(*call).startswith("0 rows in 0 files")
+    assert sorted(path.name for path in (tmp_path / "out").glob("*.csv")) == sorted(ODD)
+
+
+def test_a_pattern_behind_a_url_is_quoted_as_the_folders_before_it(tmp_path: Path) -> None:
+    (tmp_path / "in a").mkdir()
+    for name in ("x 1.csv", "y 1.csv", "_x 2.csv"):
+        (tmp_path / "in a" / name).write_text("text\nmy card\n")
+    assert [file.inside for file in storage.find(f"file://{tmp_path}/in%20a/x%20*.csv")] == ["x 1.csv"]
+    # A file in a folder may be one that another program has not finished; one that is named is meant.
+    assert [file.inside for file in storage.find(f"file://{tmp_path}/in%20a/_x%202.csv")] == ["_x 2.csv"]
+
+
 def test_a_name_and_a_password_in_an_address_are_sent_to_that_server_alone(model_path: Path, tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("text,label\nmy card was charged twice,billing\n")
 

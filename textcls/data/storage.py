@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from glob import has_magic
+from math import nan
 from pathlib import Path, PurePosixPath
 from secrets import token_hex
 from tempfile import TemporaryDirectory
@@ -32,6 +33,10 @@ _PART: Final = ".textcls-"
 # Nobody writes to a file that has not changed for so many seconds: what was left by a worker that was killed.
 _LEFT: Final = 600
 _HTTP: Final = ("http://", "https://")
+# Behind it stands a name as it is, where that in other URLs is quoted.
+_FSSPEC: Final = "fsspec+"
+# What a store is told beside its address, such as ?region=eu-west-1; other question marks are those of patterns.
+_QUERY: Final = re.compile(r"\?\w+=[^/]*$")
 # What a store says, by pyarrow or urllib, of keys that are wrong or missing.
 _REFUSED: Final = (
     "ACCESS_DENIED",
@@ -64,14 +69,17 @@ class Found(NamedTuple):
     Attributes:
         name: its path or URL.
         inside: its path within the folder, or the fixed part of the pattern, that was asked for.
-        bytes: its size.
-        changed: when, in seconds of the epoch.
+        bytes: its size; 0 of a file on a web server, until it is asked (`dated`).
+        changed: when, in seconds of the epoch; NaN where nobody knows.
     """
 
     name: str
     inside: str
     bytes: int
     changed: float
+
+    def __str__(self) -> str:
+        return without_secrets(self.name)
 
 
 def is_url(name: str) -> bool:
@@ -111,7 +119,7 @@ def find(name: str) -> list[Found]:
         MissingExtraError: pyarrow is not installed.
     """
     if name.lower().startswith(_HTTP):
-        return [Found(name, PurePosixPath(unquote(_address(name).path)).name, 0, 0.0)]
+        return [Found(name, _last_part(name), 0, nan)]
     if is_url(name):
         return _find_in_store(name)
     path = Path(name)
@@ -127,6 +135,18 @@ def find(name: str) -> list[Found]:
         raise InputError(f"{name} cannot be read: {error.strerror}.") from error
 
 
+def dated(file: Found) -> Found:
+    """Return a file with the size and the time that its web server tells, as far as it does; others know theirs."""
+    if not file.name.lower().startswith(_HTTP):
+        return file
+    from textcls.data.web import size_and_time
+
+    try:
+        return file._replace(**size_and_time(file.name))
+    except OSError:  # told when it is read
+        return file
+
+
 def _on_disk(path: Path, folder: Path) -> Found:
     about = path.stat()
     return Found(str(path), path.relative_to(folder).as_posix(), about.st_size, about.st_mtime)
@@ -136,6 +156,16 @@ def _fixed(pattern: str) -> str:
     """Return the folder before the first part of a pattern that has a sign of one."""
     parts = pattern.split("/")
     return "/".join(parts[: next(i for i, part in enumerate(parts) if has_magic(part))])
+
+
+def _last_part(url: str) -> str:
+    return PurePosixPath(url if url.startswith(_FSSPEC) else unquote(_address(url).path)).name
+
+
+def _below(url: str, inside: str) -> str:
+    """Return the URL of a file in the folder of another."""
+    query = "" if url.startswith(_FSSPEC) else "".join(_QUERY.findall(url))
+    return f"{url.removesuffix(query).rstrip('/')}/{inside if url.startswith(_FSSPEC) else quote(inside)}{query}"
 
 
 class OutputFolder:
@@ -157,14 +187,14 @@ class OutputFolder:
         if {"", ".", ".."} & set(inside.split("/")) or "\0" in inside:
             raise InputError(f"{inside!r} is no name of a file in {without_secrets(self.name)}; give the file another.")
         if is_url(self.name):
-            return f"{self.name}/{quote(inside)}"
+            return _below(self.name, inside)
         base = Path(self.name)
         if not (base / inside).resolve().is_relative_to(base.resolve()):
             raise InputError(f"{base / inside} is a link that leads out of {base}; remove it, or name another folder.")
         return str(base / inside)
 
-    def changed(self) -> dict[str, float]:
-        """Return the files in it, and when they were changed; what killed workers have left is removed."""
+    def files(self) -> set[str]:
+        """Return the files in it; what killed workers have left is removed."""
         if is_url(self.name):
             found = _in_store(self.name, recursive=True)
         else:
@@ -174,7 +204,7 @@ class OutputFolder:
         for part in parts:
             if part.changed < time.time() - _LEFT:
                 _remove(part.name)
-        return {file.inside: file.changed for file in found if file not in parts}
+        return {file.inside for file in found if file not in parts}
 
     def read(self, inside: str) -> bytes | None:
         """Return the content of a small file in it; None if it is not there."""
@@ -197,7 +227,7 @@ def fetched(name: str) -> Iterator[Path]:
         yield Path(name)
         return
     with TemporaryDirectory(prefix="textcls-") as folder:
-        copy = Path(folder) / (PurePosixPath(unquote(_address(name).path)).name or "file")
+        copy = Path(folder) / (_last_part(name) or "file")
         room = no_space_for(f"A copy of {without_secrets(name)}", "free some space, or set TMPDIR to another folder")
         with opened(name) as source, room, copy.open("wb") as file:
             shutil.copyfileobj(source, file)
@@ -285,12 +315,17 @@ def delivered(name: str) -> Iterator[Path]:
 
 
 def _find_in_store(name: str) -> list[Found]:
-    if not has_magic(name):
+    query = "" if name.startswith(_FSSPEC) else "".join(_QUERY.findall(name))
+    address = name.removesuffix(query)
+    if not has_magic(address):
         found = _in_store(name)
+        if [file.name for file in found] == [name]:
+            return found
     else:
-        base = _fixed(name)
-        wanted = name[len(base) + 1 :].split("/")
-        found = [file for file in _in_store(base, recursive=True) if _matches(file.inside.split("/"), wanted)]
+        base = _fixed(address)
+        pattern = address[len(base) + 1 :]
+        wanted = (pattern if name.startswith(_FSSPEC) else unquote(pattern)).split("/")
+        found = [file for file in _in_store(base + query, recursive=True) if _matches(file.inside.split("/"), wanted)]
     shown = [file for file in found if not PurePosixPath(file.inside).name.startswith((".", "_"))]
     if not shown:
         raise InputError(f"No file matches {without_secrets(name)}; check the address and the pattern.")
@@ -317,15 +352,15 @@ def _in_store(name: str, *, recursive: bool = False) -> list[Found]:
             files, base = store.get_file_info(fs.FileSelector(path, True, recursive)), PurePosixPath(path)
     except OSError as error:
         raise _unreadable(name, error) from error
-    start = name.rstrip("/") if about.type != fs.FileType.File else name.rstrip("/").rpartition("/")[0]
-    found = []
-    for file in files:
-        if file.type == fs.FileType.File:
-            inside = PurePosixPath(file.path).relative_to(base).as_posix()
-            found.append(
-                Found(f"{start}/{quote(inside)}", inside, file.size, file.mtime_ns / 1e9 if file.mtime_ns else 0)
-            )
-    return found
+    if about.type == fs.FileType.File:
+        return [_stored(name, about, base)]
+    insides = ((file, PurePosixPath(file.path).relative_to(base).as_posix()) for file in files)
+    return [_stored(_below(name, inside), file, base) for file, inside in insides if file.type == fs.FileType.File]
+
+
+def _stored(url: str, file: Any, base: PurePosixPath) -> Found:
+    inside = PurePosixPath(file.path).relative_to(base).as_posix()
+    return Found(url, inside, file.size, file.mtime_ns / 1e9 if file.mtime_ns else nan)
 
 
 def _pyarrow() -> Any:
@@ -341,7 +376,8 @@ def _store(name: str) -> tuple[Any, str]:
     try:
         return pyarrow.fs.FileSystem.from_uri(name)  # type: ignore[no-any-return]
     except (ValueError, OSError, ImportError, pyarrow.ArrowException) as error:
-        raise InputError(f"{without_secrets(name)} cannot be reached: {_why(error)}.") from error
+        why = _why(error).replace(name, without_secrets(name))
+        raise InputError(f"{without_secrets(name)} cannot be reached: {why}.") from error
 
 
 def _remove(name: str) -> None:

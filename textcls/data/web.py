@@ -5,9 +5,10 @@ import urllib.error
 import urllib.request
 from base64 import b64encode
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from email.utils import parsedate_to_datetime
 from http.client import HTTPMessage
-from typing import IO, Final
+from typing import IO, Any, Final
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from textcls.errors import ConfigError
@@ -84,6 +85,11 @@ class WebFile:
     def __exit__(self, *_: object) -> None:
         self._answer.close()
 
+    @property
+    def head(self) -> HTTPMessage:
+        """What stands before its bytes."""
+        return self._answer.headers
+
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes, at most so many."""
         with _saying():
@@ -99,6 +105,22 @@ class WebFile:
         if not found and size and self._answer.length:
             raise http.client.IncompleteRead(found, self._answer.length)
         return found
+
+
+def size_and_time(address: str) -> dict[str, Any]:
+    """Return how many `bytes` a file has, and when it `changed`, in seconds of the epoch, as far as its server says.
+
+    Raises:
+        OSError: there is no answer, or an error.
+    """
+    found: dict[str, Any] = {}
+    with WebFile(address) as file:
+        head = file.head
+    if (length := head.get("Content-Length", "")).isdecimal():
+        found["bytes"] = int(length)
+    with suppress(ValueError):
+        found["changed"] = parsedate_to_datetime(head.get("Last-Modified", "")).timestamp()
+    return found
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """Files in, a file of answers for each out: by one process, several, or a cluster; after a kill it goes on.
 
 Answers of a file are there as a whole or not at all, so that what is missing says what is to be done. Which model
-answered, and how, stands beside them, since nobody could tell answers of two models in one folder apart.
+answered what, and how, stands beside them, since nobody could tell answers of two models, or to an earlier state of a
+file, in one folder apart.
 """
 
 import json
@@ -10,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from hashlib import sha256
+from math import isnan
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -25,6 +27,9 @@ from textcls.model.classifier import Classifier
 
 # Says who answered; readers of folders pass over names that begin so.
 MANIFEST: Final = "_textcls.json"
+# In it: of each file of answers the file that they are of.
+_FILES: Final = "files"
+_ANOTHER: Final = "choose another folder, or empty it"
 # Of how many files notes are told, and of how many failures the reasons.
 SHOWN: Final = 5
 # What is written where the format of an input is read alone; CSV for all others.
@@ -184,7 +189,7 @@ def answer_folder(
 ) -> Standing:
     """Answer each of the files that `inputs` mean into a file of its own in `output`.
 
-    Files whose answers are there, and no older than themselves, are left as they are.
+    Files are left as they are whose answers are there, and which have not changed since.
 
     Args:
         work: how a file is answered.
@@ -196,30 +201,36 @@ def answer_folder(
 
     Raises:
         InputError: there are no such files, two have the same name, or some could not be answered.
-        ConfigError: the answers in `output` are those of another model, or of other options.
+        ConfigError: the answers in `output` are those of another model, of other options, or to other files.
         SurroundingsError: the answers cannot be written, or workers die.
     """
     found = [file for name in inputs for file in storage.find(name)]
     if not found:
-        names = " and ".join(map(repr, inputs))
+        names = " and ".join(repr(storage.without_secrets(name)) for name in inputs)
         raise InputError(
             f"There is no file to answer in {names}; of folders in it name the files, as in 'days/*/*.csv'."
         )
     named = _named(found, work.write.format)
     folder = OutputFolder(output)
     _refuse_own_inputs(folder, named)
-    before = folder.changed()
-    _claim(folder, work.manifest(), before.keys(), named.keys())
-    jobs = [
-        FileJob(file.name, folder.place(inside), file.bytes)
-        for inside, file in named.items()
-        if before.get(inside, -1.0) < file.changed
-    ]
+    there = folder.files()
+    answered = _Answered(folder, work.manifest(), there, named)
+    named = {inside: storage.dated(file) for inside, file in named.items()}
+    kept = {inside for inside, file in named.items() if inside in there and answered.is_of(inside, file)}
+    todo = {inside: file for inside, file in named.items() if inside not in kept}
+    jobs = [FileJob(file.name, folder.place(inside), file.bytes) for inside, file in todo.items()]
+    redone = there & todo.keys()
+    if jobs:
+        # Answers to what a file was before may be there until the end, and this may be killed before.
+        answered.write({inside: file for inside, file in named.items() if inside not in redone})
     # The largest first, so that no worker is left with one when the others have ended.
     jobs.sort(key=lambda job: (-job.bytes, job.source))
-    standing = Standing(len(jobs), sum(job.bytes for job in jobs), len(named) - len(jobs))
+    standing = Standing(len(jobs), sum(job.bytes for job in jobs), len(kept))
     for _ in _run(work, jobs, run, standing, say, tell):
         pass
+    failed = {name for name, _ in standing.failed}
+    if redone:
+        answered.write({inside: file for inside, file in named.items() if file.name not in failed})
     _refuse_failures(standing, output)
     return standing
 
@@ -267,8 +278,8 @@ def _named(files: Collection[Found], kind: Format | None) -> dict[str, Found]:
         other = named.setdefault(name, file)
         if other.name != file.name:
             raise InputError(
-                f"The answers of {other.name} and of {file.name} would both be called {name}; name their folder by a "
-                "pattern, as 'data/*/*.csv', or give each an output of its own."
+                f"The answers of {other} and of {file} would both be called {name}; name their folder by a pattern, "
+                "as 'data/*/*.csv', or give each an output of its own."
             )
     return named
 
@@ -297,7 +308,7 @@ def _refuse_own_inputs(folder: OutputFolder, named: Mapping[str, Found]) -> None
     for inside, file in named.items():
         place = folder.place(inside)
         if place == file.name or (not storage.is_url(place) and _same(Path(place), Path(file.name))):
-            raise InputError(f"The answers of {file.name} would take its place; choose another folder.")
+            raise InputError(f"The answers of {file} would take its place; choose another folder.")
 
 
 def _same(first: Path, second: Path) -> bool:
@@ -307,22 +318,58 @@ def _same(first: Path, second: Path) -> bool:
         return False
 
 
-def _claim(folder: OutputFolder, manifest: dict[str, Any], there: Collection[str], wanted: Collection[str]) -> None:
-    """Write down whose answers the folder holds, or see that they are the same.
+class _Answered:
+    """Whose answers a folder holds, and to which files, as is written in it.
 
     Raises:
-        ConfigError: they are not.
+        ConfigError: they are those of another run.
     """
-    before = _json(folder.read(MANIFEST)) if MANIFEST in there else {}
-    if before == manifest:
-        return
-    held = set(there) - {MANIFEST} if before else set(there) & set(wanted)
-    if held:
-        differ = ", ".join(key for key, value in manifest.items() if before.get(key) != value)
-        raise ConfigError(
-            f"{folder.name} holds answers of another run (it differs in {differ}); choose another folder, or empty it."
-        )
-    folder.write(MANIFEST, json.dumps(manifest, indent=1).encode() + b"\n")
+
+    def __init__(
+        self, folder: OutputFolder, manifest: dict[str, Any], there: Collection[str], wanted: Collection[str]
+    ) -> None:
+        before = _json(folder.read(MANIFEST)) if MANIFEST in there else {}
+        self._folder, self._manifest = folder, manifest
+        files = before.pop(_FILES, {})
+        self._files: dict[str, Any] = files if isinstance(files, dict) else {}
+        # Of files that this run does not want it knows nothing.
+        self._others = {inside: of for inside, of in self._files.items() if inside not in wanted}
+        held = {*there} - {MANIFEST} if before else {*there} & {*wanted}
+        if held and before != manifest:
+            differ = ", ".join(key for key, value in manifest.items() if before.get(key) != value)
+            raise ConfigError(f"{self} holds answers of another run (it differs in {differ}); {_ANOTHER}.")
+
+    def __str__(self) -> str:
+        return storage.without_secrets(self._folder.name)
+
+    def is_of(self, inside: str, file: Found) -> bool:
+        """Return whether answers are those to a file as it is now.
+
+        Raises:
+            ConfigError: they are those to another file.
+        """
+        known = self._files.get(inside)
+        if not isinstance(known, list) or not known:
+            return False
+        name, *state = _origin(file)
+        # A file of this machine that was moved is the same.
+        if known[1:] == state and None not in state and (known[0] == name or not storage.is_url(file.name)):
+            return True
+        if known[0] != name:
+            raise ConfigError(f"In {self}, {inside} holds the answers to {known[0]}, and not to {name}; {_ANOTHER}.")
+        return False
+
+    def write(self, files: Mapping[str, Found]) -> None:
+        """Write down that answers, once they are there, are those to these of the files that are wanted."""
+        files_now = {inside: _origin(file) for inside, file in files.items()}
+        whole = {**self._manifest, _FILES: {**self._others, **files_now}}
+        self._folder.write(MANIFEST, json.dumps(whole, indent=1).encode() + b"\n")
+
+
+def _origin(file: Found) -> list[Any]:
+    """Return which file it is, its size and when it was changed, None if nobody knows, as JSON reads it."""
+    name = storage.without_secrets(file.name) if storage.is_url(file.name) else str(Path(file.name).absolute())
+    return [name, file.bytes, None if isnan(file.changed) else file.changed]
 
 
 def _json(content: bytes | None) -> dict[str, Any]:
@@ -341,10 +388,10 @@ def _refuse_failures(standing: Standing, output: str) -> None:
     more = f" And {len(standing.failed) - SHOWN:,} more." if len(standing.failed) > SHOWN else ""
     raise InputError(
         f"{len(standing.failed):,} of {standing.files + standing.kept:,} files {were} not answered: {first}{more} "
-        f"The others are in {output}; correct {them} and type the same again."
+        f"The others are in {storage.without_secrets(output)}; correct {them} and type the same again."
     )
 
 
 def _reason(name: str, error: TextclsError) -> str:
-    said = str(error)
-    return said if name in said else f"{name}: {said}"
+    said, shown = str(error), storage.without_secrets(name)
+    return said if shown in said else f"{shown}: {said}"
