@@ -200,3 +200,9 @@ def test_what_makes_no_path_is_told_in_a_sentence(
     write_rows(path, [("text", "area", "queue"), ("b c", "x", "y"), row])
     assert said in fail(3, "train", path, "--label-column", column, "--output", tmp_path / "m.onnx")
     assert not (tmp_path / "m.onnx").exists()
+
+
+@pytest.mark.parametrize("several", [("--label-separator", ";"), ("--task", "several"), ("--merge-rows",)])
+def test_rows_of_a_tree_in_columns_have_one_label(several: tuple[str, ...], rows_path: Path, tmp_path: Path) -> None:
+    said = fail(2, "train", rows_path, "--label-column", COLUMN, "--output", tmp_path / "m.onnx", *several)
+    assert "The columns 'area > queue' are the levels of a tree, of which a row has one label" in said

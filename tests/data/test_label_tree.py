@@ -34,6 +34,17 @@ def tree_of(folder: Path, *rows: tuple[str, str]) -> LabelTree:
     return read_tree(write_rows(folder / "tree.csv", [("child", "parent"), *rows]))
 
 
+def test_weights_of_labels_name_nodes_as_rows_do_or_whole_paths(
+    sample_path: Path, model_path: Path, tmp_path: Path
+) -> None:
+    tree = model_path.with_name("tree.csv")
+    (tmp_path / "weights.json").write_text('{"billing": 3, "goods > shipping": 2}')
+    how = ("--class-weight", tmp_path / "weights.json", "--epochs", "1", "--vectors", "none", "-o", tmp_path / "m.onnx")
+    succeed("train", sample_path, "--label-tree", tree, *how)
+    (tmp_path / "weights.json").write_text('{"nothing": 3}')
+    assert "a weight for 'nothing', which no" in fail(2, "train", sample_path, "--label-tree", tree, "--quiet", *how)
+
+
 def test_the_path_of_a_node_goes_down_from_its_root(tmp_path: Path) -> None:
     tree = tree_of(tmp_path, ("rye", "bread"), ("bread", "food"), ("tea", "drinks"), ("drinks", ""))
     assert dict(tree.paths) == {

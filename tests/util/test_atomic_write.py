@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from textcls import Classifier
 from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path, write_computed
-from textcls.errors import InputError, SurroundingsError
+from textcls.errors import ArtifactError, ConfigError, InputError, SurroundingsError
 
 
 @pytest.fixture
@@ -279,3 +280,13 @@ def test_what_could_not_take_its_place_and_lies_beside_it_is_not_kept_twice(
 
 def _refuse() -> None:
     raise PermissionError(13, "Permission denied")
+
+
+def test_the_address_of_a_store_is_no_folder_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s3:/bucket").mkdir(parents=True)
+    with pytest.raises(ConfigError, match=r"^The output is an address, s3://\.\.\., and has to be a file"):
+        check_output_path(Path("s3://key:secret@bucket/m.onnx"))
+    with pytest.raises(ArtifactError, match="textcls fetch copies it"):
+        Classifier.load("s3://key:secret@bucket/m.onnx")
+    check_output_path(Path("s3:m.onnx"))

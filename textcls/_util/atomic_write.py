@@ -19,7 +19,7 @@ from tempfile import TemporaryFile, mkdtemp
 from typing import IO, Final
 
 from textcls._util.file_lock import try_lock
-from textcls.errors import InputError, SurroundingsError
+from textcls.errors import ConfigError, InputError, SurroundingsError
 
 # How files are called while they are written.
 _BESIDE: Final = ".textcls-"
@@ -33,15 +33,28 @@ _NOT_ON_WINDOWS: Final = re.compile(
 )
 
 
+# What `Path` makes of the address of a store; a drive of Windows is one letter.
+_ADDRESS: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):[/\\]")
+
+
+def store_of(path: Path) -> str | None:
+    """Return the kind of store, as in s3://, that somebody has named where a path of this machine is meant, if any."""
+    found = _ADDRESS.match(str(path))
+    return None if found is None else f"{found[1]}://"
+
+
 def check_output_path(path: Path) -> None:
     """Refuse a place that nothing can be written to, before hours of work and not after.
 
     Raises:
+        ConfigError: it is an address.
         SurroundingsError: the folder does not exist or is not writable, or `path` is a folder or another thing that
             is no plain file, such as a device; or Windows knows no file of that name.
     """
     if os.name == "nt" and _NOT_ON_WINDOWS.search(path.name):
         raise SurroundingsError(f"Windows has no file {path.name!r}: that is a device, or a sign not allowed in names.")
+    if store := store_of(path):
+        raise ConfigError(f"The output is an address, {store}..., and has to be a file of this machine; copy it there.")
     mode = _mode_of(path)
     folder = path.resolve().parent
     if not folder.is_dir():

@@ -246,6 +246,11 @@ def open_targets(
             yield LabelledTable(texts, " ".join(targets.label_columns), rows, table.notes, names)
             return
         label = _label_column(table, label_column, usual, texts)
+        if targets.label_sets and len(label_columns(label, table.columns)) > 1:
+            raise ConfigError(
+                f"The columns {label!r} are the levels of a tree, of which a row has one label, and rows are to have "
+                "several (--label-separator, --merge-rows or --task); leave one of the two out."
+            )
         if label == targets.weight_column:
             raise InputError(f"The column {label!r} cannot be both label and weight of {table.parts[0].file}.")
         rows = _found_out(table, items, label, targets, usual_targets.label_separator)

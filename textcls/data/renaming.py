@@ -116,6 +116,12 @@ class Renaming:
         renamed = {old: new for old in self._names if (new := self._name(old)) in there and old not in there}
         return replace(rows, labels=labels, renamed=renamed)
 
+    def of_weights(self, weights: str | Mapping[str, float]) -> str | Mapping[str, float]:
+        """Return the weights of labels under the paths of these in the tree, as which rows have them."""
+        if self._tree is None or isinstance(weights, str):
+            return weights
+        return {self._tree.path(label): weight for label, weight in weights.items()}
+
     def in_tree(self, rows: Rows, bad: BadRows) -> Rows:
         """Return renamed rows without those whose label the tree lacks, which go to `bad`."""
         if self._tree is None or not (strange := {*self._tree.strange(map(str, rows.labels))}):

@@ -48,6 +48,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Final, Literal, get_args
 
+from textcls._util.atomic_write import store_of
 from textcls.errors import ArtifactError, ConfigError
 from textcls.model.columns import Column, unpack
 from textcls.model.features import FeatureConfig
@@ -382,6 +383,10 @@ def read_file(path: Path, most: int = MOST_BYTES, advice: str = "") -> bytes:
                 return _content(file, path, most, advice)
     except OSError as error:
         if error.errno in _NO_FILE:
+            if store := store_of(path):
+                raise ArtifactError(
+                    f"A model is a file of this machine, and {store}... an address: textcls fetch copies it."
+                ) from error
             raise ArtifactError(f"There is no model file {path}.") from error
         if error.errno == errno.EACCES:
             raise ArtifactError(f"{path} cannot be read: give this process's user permission to.") from error

@@ -225,8 +225,10 @@ def train(
     clock = Clock()
     texts = TextStore(spill_of(settings["max_memory"], output))
     renaming = _renaming(label_map, label_tree, targets, merge=merge_labels)
-    if renaming is not None and probabilities:
-        reading.say([f"The columns {probabilities} are read under the new names of the labels."])
+    if renaming is not None:
+        settings["class_weight"] = renaming.of_weights(from_options(settings).class_weight)
+        if probabilities:
+            reading.say([f"The columns {probabilities} are read under the new names of the labels."])
     wanted = named_columns(columns, data, text_columns, label_column, targets, reading, (rationale_column,))
     before = None if from_state is None else Facts.of(from_state)
     rows = read_rows(
