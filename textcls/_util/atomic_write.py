@@ -18,6 +18,7 @@ from shutil import rmtree
 from tempfile import TemporaryFile, mkdtemp
 from typing import IO, Final
 
+from textcls._util.addresses import store_of
 from textcls._util.file_lock import try_lock
 from textcls.errors import ConfigError, InputError, SurroundingsError
 
@@ -31,16 +32,6 @@ _SETTLED_SECONDS: Final = 60.0
 _NOT_ON_WINDOWS: Final = re.compile(
     r'^(con|prn|aux|nul|com[0-9\xb9\xb2\xb3]|lpt[0-9\xb9\xb2\xb3])\s*(\.|$)|[<>:"|?*\0-\x1f]|[. ]$', re.IGNORECASE
 )
-
-
-# What `Path` makes of the address of a store; a drive of Windows is one letter.
-_ADDRESS: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):[/\\]")
-
-
-def store_of(path: Path) -> str | None:
-    """Return the kind of store, as in s3://, that somebody has named where a path of this machine is meant, if any."""
-    found = _ADDRESS.match(str(path))
-    return None if found is None else f"{found[1]}://"
 
 
 def check_output_path(path: Path) -> None:

@@ -48,7 +48,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Final, Literal, get_args
 
-from textcls._util.atomic_write import store_of
+from textcls._util.addresses import store_of
 from textcls.errors import ArtifactError, ConfigError
 from textcls.model.columns import Column, unpack
 from textcls.model.features import FeatureConfig

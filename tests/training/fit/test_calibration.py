@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from textcls_training.data.arrays import Float32, Int64
 from textcls_training.fit import calibration
-from textcls_training.fit.calibration import log_loss
+from textcls_training.fit.calibration import log_losses
 from textcls_training.fit.validation import LabelValidation
 from textcls_training.models.calibration import Calibration
 
@@ -29,12 +29,12 @@ def weights_of(found: Calibration) -> Float64:
     return np.array(found.ensemble_weights) / found.temperature
 
 
-def test_log_loss_of_a_case_worked_by_hand() -> None:
+def test_the_log_loss_of_a_case_worked_by_hand() -> None:
     logits = np.array([[math.log(3), 0], [0, 0]], np.float32)
     expected = (math.log(4 / 3) + math.log(2)) / 2
-    assert log_loss(logits, np.array([0, 1])) == pytest.approx(expected)
+    assert log_losses(logits, np.array([0, 1])).mean() == pytest.approx(expected)
     # At temperature 1/2 the odds are squared: 9 to 1.
-    assert log_loss(logits, np.array([0, 1]), 0.5) == pytest.approx((math.log(10 / 9) + math.log(2)) / 2)
+    assert log_losses(logits, np.array([0, 1]), 0.5).mean() == pytest.approx((math.log(10 / 9) + math.log(2)) / 2)
 
 
 def test_views_together_are_their_sum_by_ensemble_weights() -> None:
@@ -83,7 +83,7 @@ def test_wherever_a_search_begins_it_ends_at_the_same_loss(weights: tuple[float,
     best = calibration.fit(logits_VRC, labels)
     for begun in (best, Calibration((0.5, 0.5), 20.0), Calibration((0.98, 0.02), 0.1)):
         found = calibration.fit(logits_VRC, labels, near=begun)
-        losses = [log_loss(one.combine(logits_VRC), labels, one.temperature) for one in (best, found)]
+        losses = [log_losses(one.combine(logits_VRC), labels, one.temperature).mean() for one in (best, found)]
         assert losses[1] == pytest.approx(losses[0], rel=1e-4)
 
 
@@ -133,7 +133,7 @@ def test_no_other_weights_have_a_lower_loss() -> None:
     best_V = weights_of(calibration.fit(logits_VRC, labels))
 
     def loss(weight_V: Float64) -> float:
-        return log_loss(np.tensordot(weight_V, logits_VRC, 1).astype(np.float32), labels)
+        return float(log_losses(np.tensordot(weight_V, logits_VRC, 1).astype(np.float32), labels).mean())
 
     for factors in ((0.9, 1), (1.1, 1), (1, 0.9), (1, 1.1), (0.95, 1.05), (1.05, 0.95), (0.95, 0.95), (1.05, 1.05)):
         assert loss(best_V * factors) > loss(best_V)
@@ -160,9 +160,9 @@ def test_rows_in_blocks_have_the_losses_and_the_calibration_of_all_at_once(monke
     rng = np.random.default_rng()
     logits_VRC = rng.normal(0, 2, (2, 301, 7)).astype(np.float32)
     label_R = (logits_VRC[0] + rng.gumbel(size=(301, 7))).argmax(1)
-    whole, losses_R = calibration.fit(logits_VRC, label_R), calibration.log_losses(logits_VRC[0], label_R, 1.5)
+    whole, losses_R = calibration.fit(logits_VRC, label_R), log_losses(logits_VRC[0], label_R, 1.5)
     monkeypatch.setattr(calibration, "BLOCK", 70)
     blocks = calibration.fit(logits_VRC, label_R)
-    np.testing.assert_array_equal(calibration.log_losses(logits_VRC[0], label_R, 1.5), losses_R)
+    np.testing.assert_array_equal(log_losses(logits_VRC[0], label_R, 1.5), losses_R)
     assert blocks.ensemble_weights == pytest.approx(whole.ensemble_weights, rel=1e-6)
     assert blocks.temperature == pytest.approx(whole.temperature, rel=1e-6)

@@ -27,11 +27,6 @@ BLOCK = 1 << 18
 SMALL_BLOCK = 1 << 15
 
 
-def log_loss(logits_RC: Float32, label_R: Int64, temperature: float = 1.0) -> float:
-    """Return the mean cross-entropy in nats of logits at `temperature`."""
-    return float(log_losses(logits_RC, label_R, temperature).mean())
-
-
 def log_losses(logits_RC: Float32, label_R: Int64, temperature: float = 1.0) -> NDArray[np.float64]:
     """Return the cross-entropy in nats of each row [R] of logits at `temperature`."""
     loss_R = np.empty(len(label_R))

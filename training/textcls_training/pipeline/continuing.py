@@ -1,4 +1,4 @@
-"""Going on from a finished training with new rows, and keeping a training so that another can go on from it.
+"""Going on from a finished training (`textcls_training.pipeline.keeping`) with new rows.
 
 There are two ways, and which one it is depends on the state alone:
 
@@ -9,8 +9,7 @@ There are two ways, and which one it is depends on the state alone:
   rows that this one held out, and its share of the new ones; so no fit has ever learned from its validation rows.
 """
 
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -31,17 +30,16 @@ from textcls_training.config.resolve import (
 )
 from textcls_training.config.settings import OPTIONS, WITHOUT_EFFECT, ModelConfig, TrainConfig, from_options
 from textcls_training.data.arrays import Int64
-from textcls_training.data.counting import after, counts_of
+from textcls_training.data.counting import after
 from textcls_training.data.dataset import Dataset, Split
 from textcls_training.data.feature_space import rows_in
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.split import masks_of
-from textcls_training.fit.cross_fit import all_rows_to, split_name
+from textcls_training.fit.cross_fit import split_name
 from textcls_training.state.checkpoints import After, Checkpoints, Learned
-from textcls_training.state.finished import Facts, Finished, content
-from textcls_training.state.folder import StateFolder
+from textcls_training.state.finished import Finished
 from textcls_training.state.identity import plain
-from textcls_training.state.rehearsal import NO_PART, Rehearsal, joined
+from textcls_training.state.rehearsal import NO_PART, joined
 
 # What weights were learned for: another choice would be another model.
 _STRUCTURE: Final = (
@@ -220,58 +218,3 @@ def _merged(finished: Finished, config: TrainConfig) -> TrainConfig:
     if not facts.whole:
         found["vectors"] = facts.vectors
     return from_options(found)
-
-
-def keep(
-    folder: StateFolder,
-    given: LabelledTexts,
-    dataset: Dataset,
-    part: Int64,
-    names: Sequence[str],
-    config: TrainConfig,
-    resolved: ResolvedConfig,
-    *,
-    splits: int,
-    epochs: int,
-    rows: int,
-    alone: str | None,
-) -> None:
-    """Keep a finished training so that another can go on from it.
-
-    Args:
-        folder: its state.
-        given: its rows.
-        dataset: likewise, as training counts them.
-        part: which split held each out.
-        names: its labels.
-        config: what was told.
-        resolved: how it was trained.
-        splits: how many there were.
-        epochs: after how many the fit on all rows ended.
-        rows: how many rows there were, in earlier trainings, too.
-        alone: why no other can go on from it; None if one can.
-    """
-    rehearsal = Rehearsal.of(given, dataset.labels, part, config.rehearsal_rows)
-    whole = rehearsal.whole and rows == len(given.texts)
-    vectors = resolved.vectors
-    facts = Facts(
-        labels=list(names),
-        several=dataset.several,
-        rows=rows,
-        splits=splits,
-        all_rows=all_rows_to(epochs, resolved),
-        options={name: plain(getattr(config, name)) for name in OPTIONS},
-        features=resolved.features.to_json(),
-        model=asdict(resolved.model),
-        even_attention=resolved.even_attention,
-        least_buckets=resolved.least_buckets,
-        vectors="none" if vectors is None else str(config.vectors or "english"),
-        vectors_sha256=None if vectors is None else vectors.sha256,
-        alone=alone,
-        whole=whole,
-        text_columns=list(given.text_columns),
-        label_column=given.label_column,
-        labels_written=given.written.to_json(),
-    )
-    fits = set() if whole or alone else {facts.all_rows, *(split_name(i, splits) for i in range(splits))}
-    folder.finish(*content(facts, rehearsal, counts_of(dataset.corpus) if fits else None), fits)

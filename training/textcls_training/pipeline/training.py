@@ -34,15 +34,16 @@ from textcls_training.models.calibration import PrototypeCalibration
 from textcls_training.models.columns import ColumnTerms
 from textcls_training.models.ensemble import TrainedModel
 from textcls_training.models.vectors_report import VectorsReport
-from textcls_training.pipeline.continuing import Continuation, keep
+from textcls_training.pipeline.continuing import Continuation
 from textcls_training.pipeline.either_way import fit_either_way
 from textcls_training.pipeline.held_out_summary import held_out_summary
+from textcls_training.pipeline.keeping import keep
 from textcls_training.pipeline.model_info import model_info
 from textcls_training.pipeline.preparing import Prepared, Task, prepare
 from textcls_training.pipeline.training_report import HeldOut, TrainReport
 from textcls_training.state.checkpoints import NOWHERE, Checkpoints
 from textcls_training.state.finished import Finished
-from textcls_training.state.folder import StateFolder, opened
+from textcls_training.state.folder import opened
 from textcls_training.state.identity import identity
 from textcls_training.torch_parts import torch_part
 
@@ -188,7 +189,7 @@ def _run(task: Task, state: Path | None, opened_files: ExitStack) -> TrainingRun
     report, tables = _saved(task, prepared, outcome, columns, len(fitted.learned.labels) - prepared.about_labels)
     clock.lap("saving")
     if folder is not None and not outcome.fitted.selected.interrupted:
-        report = replace(report, cannot_go_on=_keep(folder, task, prepared, fitted))
+        report = replace(report, cannot_go_on=keep(folder, task, prepared, fitted))
         clock.lap("keeping")
     report = replace(report, seconds=clock.seconds)
     return TrainingRun(report, outcome.fitted.model, tables, outcome.fitted.selected, prepared.part)
@@ -267,16 +268,24 @@ def _saved(
         info = model_info(task, prepared, outcome, held_out, rows, vectors, columns)
         info = replace(info, example=task.config.example)
         tables = _save(fitted, task, info, columns.terms, held_out.decisions, own)
-    report = TrainReport.of(
-        fitted.model,
-        fitted.selected,
-        held_out,
+    selected, model = fitted.selected, fitted.model
+    report = TrainReport(
         rows=rows,
+        held_out_rows=len(selected.validation),
         folds=fitted.folds,
+        epochs=selected.epochs,
+        temperature=selected.calibration.temperature,
+        ensemble_weights=model.ensemble_weights,
+        held_out=held_out.report,
+        ece_before=held_out.ece_before,
+        gate=model.gate,
+        parameters=model.parameters,
+        mixing_parameters=model.mixing_parameters,
         file_bytes=task.output.stat().st_size,
         vectors=vectors,
-        seconds={},
+        interrupted=selected.interrupted,
         distillation=outcome.report,
+        threshold_rows=held_out.threshold_rows,
         columns=columns.gains,
         trainer=config.impl,
     )
@@ -326,25 +335,6 @@ def _summarised(
     return replace(info, training={**info.training, **summary})
 
 
-def _keep(folder: StateFolder, task: Task, prepared: Prepared, fitted: Fitted) -> str | None:
-    """Keep the finished training, so that another can go on from it; return what prevents that."""
-    alone = _alone(task, fitted.config)
-    keep(
-        folder,
-        task.given,
-        prepared.dataset,
-        prepared.part[: len(prepared.dataset.labels)],
-        prepared.names,
-        task.config,
-        fitted.config,
-        splits=len(prepared.splits),
-        epochs=fitted.selected.epochs,
-        rows=task.rows,
-        alone=alone,
-    )
-    return alone
-
-
 def _identity(task: Task, resolved: ResolvedConfig, distillation: Distillation | None) -> dict[str, Any]:
     """Return what makes this training the one that it is."""
     before = None if task.earlier is None else task.earlier.finished.sha256
@@ -359,18 +349,3 @@ def _check_keepable(resolved: ResolvedConfig) -> None:
         raise ConfigError("The state of a training on a GPU cannot be kept; choose device cpu, or leave the state out.")
     if resolved.model.draws_while_training:
         raise ConfigError("The state of a training with dropout cannot be kept; leave one of the two out.")
-
-
-def _alone(task: Task, resolved: ResolvedConfig) -> str | None:
-    """Return why no other training can go on from this one; None if one can."""
-    if task.unlabelled is not None:
-        return "it has learned from unlabelled texts"
-    if task.given.rationales is not None:
-        return "it has learned from rationales"
-    if task.given.columns:
-        return "it has read columns beside the text"
-    if task.config.model is not None or task.config.optim is not None:
-        return "its model was given as a whole"
-    if task.keeps_fits and resolved.impl == "reference":
-        return "it was trained in PyTorch, and its state holds a sample of its rows; --rehearsal-rows holds more"
-    return None

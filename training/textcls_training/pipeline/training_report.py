@@ -16,7 +16,6 @@ from textcls_training.fit.label_set_calibration import HeldOutDecisions, assigne
 from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.validation import LabelSetValidation
 from textcls_training.models.calibration import LabelSetCalibration, sigmoid, softmax
-from textcls_training.models.ensemble import TrainedModel
 from textcls_training.models.vectors_report import VectorsReport
 
 
@@ -27,11 +26,13 @@ class HeldOut(NamedTuple):
         report: as in `TrainReport.held_out`.
         ece_before: as in `TrainReport`.
         decisions: of several labels: how the rows are answered; None of one.
+        threshold_rows: as in `TrainReport`.
     """
 
     report: ClassificationReport | LabelSetReport
     ece_before: float
     decisions: HeldOutDecisions | None = None
+    threshold_rows: Mapping[str, int] | None = None
 
     @classmethod
     def of(cls, selected: SelectionResult, names: Sequence[str]) -> "HeldOut":
@@ -52,7 +53,8 @@ class HeldOut(NamedTuple):
         found = label_set_metrics.report(
             answered.probability_RC, gold, calibration.thresholds, names, assigned=answered.assigned_RC
         )
-        return cls(found, label_set_metrics.calibration_error(sigmoid(logits), gold), answered)
+        rows = dict(zip(names, calibration.rows, strict=True)) if calibration.rows else None
+        return cls(found, label_set_metrics.calibration_error(sigmoid(logits), gold), answered, rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,57 +102,14 @@ class TrainReport:
     parameters: int
     mixing_parameters: int
     file_bytes: int
-    vectors: VectorsReport | None = None
-    interrupted: bool = False
+    vectors: VectorsReport | None
+    interrupted: bool
     seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
-    distillation: DistillationReport | None = None
-    threshold_rows: Mapping[str, int] | None = None
-    columns: tuple[ColumnGain, ...] = ()
-    trainer: Trainers = "compiled"
+    distillation: DistillationReport | None
+    threshold_rows: Mapping[str, int] | None
+    columns: tuple[ColumnGain, ...]
+    trainer: Trainers
     cannot_go_on: str | None = None
-
-    @classmethod
-    def of(
-        cls,
-        model: TrainedModel,
-        selected: SelectionResult,
-        held_out: HeldOut,
-        *,
-        rows: int,
-        folds: int,
-        file_bytes: int,
-        seconds: Mapping[str, float],
-        vectors: VectorsReport | None = None,
-        distillation: DistillationReport | None = None,
-        columns: tuple[ColumnGain, ...] = (),
-        trainer: Trainers = "compiled",
-    ) -> "TrainReport":
-        """Gather what is told of a model. Arguments as the attributes."""
-        calibration, of_thresholds = selected.calibration, None
-        if isinstance(calibration, LabelSetCalibration) and calibration.rows:
-            names = (label.label for label in held_out.report.labels)
-            of_thresholds = dict(zip(names, calibration.rows, strict=True))
-        return cls(
-            rows=rows,
-            held_out_rows=len(selected.validation),
-            folds=folds,
-            epochs=selected.epochs,
-            temperature=selected.calibration.temperature,
-            ensemble_weights=model.ensemble_weights,
-            held_out=held_out.report,
-            ece_before=held_out.ece_before,
-            gate=model.gate,
-            parameters=model.parameters,
-            mixing_parameters=model.mixing_parameters,
-            file_bytes=file_bytes,
-            vectors=vectors,
-            interrupted=selected.interrupted,
-            seconds=seconds,
-            distillation=distillation,
-            threshold_rows=of_thresholds,
-            columns=columns,
-            trainer=trainer,
-        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain data, whose names stay from version to version."""

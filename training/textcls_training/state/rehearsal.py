@@ -51,7 +51,7 @@ class Rehearsal:
             limit: how many are kept.
         """
         which = np.arange(len(given.texts)) if len(given.texts) <= limit else _sample(given.texts, labels, limit)
-        return cls(rows_of(given, which), part[which], len(which) == len(given.texts))
+        return cls(given.only(which.tolist()), part[which], len(which) == len(given.texts))
 
     def arrays(self, names: Sequence[str]) -> dict[str, NDArray[Any]]:
         """Return the rows as arrays, their labels as numbers of `names`."""
@@ -80,19 +80,6 @@ class Rehearsal:
             sets = _sets(arrays["set_start"], arrays["set_label"], arrays["set_probability"], names)
             rows = replace(rows, label_sets=sets)
         return cls(rows, arrays["part"], whole)
-
-
-def rows_of(given: LabelledTexts, which: Int64) -> LabelledTexts:
-    """Return some rows."""
-    chosen = which.tolist()
-    return replace(
-        given,
-        texts=[given.texts[i] for i in chosen],
-        labels=[given.labels[i] for i in chosen] if given.label_sets is None else (),
-        label_sets=None if given.label_sets is None else [given.label_sets[i] for i in chosen],
-        weights=None if given.weights is None else [given.weights[i] for i in chosen],
-        rationales=None if given.rationales is None else [given.rationales[i] for i in chosen],
-    )
 
 
 def joined(earlier: LabelledTexts, new: LabelledTexts) -> LabelledTexts:
