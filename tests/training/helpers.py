@@ -25,7 +25,6 @@ from textcls_training.fit.any_trainer import AnyTrainer
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.cross_fit import fit
 from textcls_training.fit.threads import reproducible
-from textcls_training.fit.validation import EpochScore
 from textcls_training.models.ensemble import HashedView, TrainedModel, View
 from textcls_training.pipeline.training_report import TrainReport
 
@@ -129,7 +128,7 @@ class Recorder:
         self.phases: list[tuple[str, int]] = []
         self.steps: list[tuple[int, float | None]] = []
         self.notes: list[str] = []
-        self.epochs: list[tuple[int, EpochScore | None]] = []
+        self.epochs: list[tuple[int, float | None]] = []
 
     def phase(self, name: str, rows: int) -> None:
         self.phases.append((name, rows))
@@ -140,7 +139,7 @@ class Recorder:
     def note(self, text: str) -> None:
         self.notes.append(text)
 
-    def epoch(self, number: int, score: EpochScore | None) -> None:
+    def epoch(self, number: int, score: float | None) -> None:
         self.epochs.append((number, score))
 
 

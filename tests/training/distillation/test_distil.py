@@ -26,7 +26,7 @@ from textcls_training.distillation.run import DOUBT, Distillation
 from textcls_training.distillation.teachers import GivenAnswers
 from textcls_training.fit.callbacks import NOBODY
 from textcls_training.fit.interrupt import Stop
-from textcls_training.fit.validation import EpochScore, LabelValidation
+from textcls_training.fit.validation import LabelValidation
 from textcls_training.pipeline.training import train
 from textcls_training.pipeline.training_report import TrainReport
 
@@ -297,7 +297,7 @@ class StopsAt:
     def note(self, text: str) -> None:
         pass
 
-    def epoch(self, number: int, score: EpochScore | None) -> None:
+    def epoch(self, number: int, score: float | None) -> None:
         pass
 
 

@@ -22,7 +22,7 @@ from textcls_training.fit.cross_fit import ValidatedFit
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.selection import end_to_end, select
 from textcls_training.fit.threads import reproducible
-from textcls_training.fit.validation import EpochScore, LabelValidation
+from textcls_training.fit.validation import LabelValidation
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_validation_rows_are_scored_after_every_epoch_and_never_trained_on(datas
     with reproducible(0):
         logits = validated(split, classes_of(dataset), config, callback)
     assert callback.phases == [("choosing", 3 * 120)]
-    expected = [EpochScore.of(logits_VRC.mean(0), split.valid.labels) for logits_VRC in logits]
+    expected = [LabelValidation(split.valid.labels).right(logits_VRC.mean(0)).share for logits_VRC in logits]
     assert [score for _, score in callback.epochs] == expected
     alone = fit_all(split.train, config)
     np.testing.assert_array_equal(logits[-1], logits_of(alone, split.valid.corpus))

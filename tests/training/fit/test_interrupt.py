@@ -18,7 +18,6 @@ from textcls import Classifier
 from textcls.evaluation.metrics import ClassificationReport
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit.interrupt import Stop, stopped_by_ctrl_c
-from textcls_training.fit.validation import EpochScore
 from textcls_training.pipeline.training import train
 
 ROWS = 3000
@@ -120,7 +119,7 @@ class StopsAfter:
     def note(self, text: str) -> None:
         pass
 
-    def epoch(self, number: int, score: EpochScore | None) -> None:
+    def epoch(self, number: int, score: float | None) -> None:
         pass
 
 

@@ -9,7 +9,7 @@ from textcls_training.data.dataset import Dataset, Split
 from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit.selection import end_to_end, select
-from textcls_training.fit.validation import EpochScore, LabelSetValidation, LabelValidation
+from textcls_training.fit.validation import LabelSetValidation, LabelValidation
 from textcls_training.models.calibration import Calibration
 
 
@@ -60,7 +60,7 @@ def test_of_several_labels_the_last_epoch_is_kept_whatever_frequent_ones_say() -
 
 def test_an_epoch_is_shown_by_its_accuracy_and_chosen_by_its_loss() -> None:
     logits, labels = np.log(np.array([[3, 1], [1, 1], [1, 3]], np.float32)), np.array([0, 1, 1])
-    assert EpochScore.of(logits, labels).accuracy == pytest.approx(2 / 3)
+    assert LabelValidation(labels).right(logits).share == pytest.approx(2 / 3)
     losses_R = LabelValidation(labels).losses(np.exp(logits.astype(np.float64)) / [[4], [2], [4]])
     assert -losses_R.mean() == pytest.approx((2 * np.log(3 / 4) + np.log(1 / 2)) / 3)
 

@@ -6,26 +6,31 @@ import numpy as np
 import pytest
 
 from textcls.evaluation.label_thresholds import Goal
+from textcls_training.data.arrays import Float32
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
 from textcls_training.data.label_matrix import LabelMatrix
-from textcls_training.fit.validation import EpochScore, LabelSetValidation, LabelValidation, validation_of
+from textcls_training.fit.validation import LabelSetValidation, LabelValidation, validation_of
 
 # Three labels apply in all; of the three largest logits 3 and 2 are theirs, and 1 is not.
 LOGITS = np.array([[2, -1], [1, 0], [-2, 3]], np.float32)
 TARGET = np.array([[1, 0], [0, 1], [0, 1]], np.float32)
 
 
+def share(logits: Float32, target: Float32) -> float:
+    return LabelSetValidation(LabelMatrix.of_dense(target)).right(logits).share
+
+
 def test_the_break_even_point_is_the_precision_of_as_many_answers_as_there_are_labels() -> None:
-    assert EpochScore.of_sets(LOGITS, TARGET).accuracy == pytest.approx(2 / 3)
-    assert EpochScore.of_sets(LOGITS, (LOGITS > 0.5).astype(np.float32)).accuracy == 1
-    assert EpochScore.of_sets(-LOGITS, (LOGITS > 0.5).astype(np.float32)).accuracy == 0
-    assert EpochScore.of_sets(LOGITS, np.zeros((3, 2), np.float32)).accuracy == 0
+    assert share(LOGITS, TARGET) == pytest.approx(2 / 3)
+    assert share(LOGITS, (LOGITS > 0.5).astype(np.float32)) == 1
+    assert share(-LOGITS, (LOGITS > 0.5).astype(np.float32)) == 0
+    assert share(LOGITS, np.zeros((3, 2), np.float32)) == 0
 
 
 def test_a_label_counts_that_is_more_probable_than_not() -> None:
-    assert EpochScore.of_sets(LOGITS, TARGET * 0.5).accuracy == pytest.approx(2 / 3)
-    assert EpochScore.of_sets(LOGITS, TARGET * 0.4).accuracy == 0
+    assert share(LOGITS, TARGET * 0.5) == pytest.approx(2 / 3)
+    assert share(LOGITS, TARGET * 0.4) == 0
 
 
 def test_the_loss_is_the_cross_entropy_of_a_row_summed_over_its_labels() -> None:

@@ -26,13 +26,15 @@ from textcls.jobs import HERE, Crew, Engine
 
 optuna = pytest.importorskip("optuna", reason="tuning needs Optuna: pip install 'textcls[tune]'")
 
+from optuna.distributions import CategoricalDistribution, FloatDistribution  # noqa: E402
+
 from textcls.api.tuning import TriedOptions, TuneReport  # noqa: E402
 from textcls_training.data.labelled_texts import LabelledTexts  # noqa: E402
 from textcls_training.pipeline import trials  # noqa: E402
 from textcls_training.tuning import run as tuning  # noqa: E402
 from textcls_training.tuning import settings_file, showing, storage  # noqa: E402
 from textcls_training.tuning.run import Settings, tune  # noqa: E402
-from textcls_training.tuning.space import Multiple, OneOf, options_of, space_of, usual_values  # noqa: E402
+from textcls_training.tuning.space import default_of, options_of, space_of, usual_values  # noqa: E402
 
 WORDS = ("refund", "parcel", "invoice")
 ROWS = LabelledTexts(
@@ -167,9 +169,10 @@ def test_a_proposal_that_cannot_be_trained_is_told_and_stops_no_other(
 
 
 def test_a_choice_of_what_is_usual_is_no_option_and_multiples_are_of_what_is_usual() -> None:
-    space = (Multiple("epochs", 0.3, 3), Multiple("table_rate", 0.25, 4), OneOf("ngrams", (None, "none")))
+    times, ngrams = FloatDistribution(0.25, 4, log=True), CategoricalDistribution((None, "none"))
+    space = {"epochs": times, "table_rate": times, "ngrams": ngrams}
     usual = {"epochs": 10, "table_rate": 0.03}
-    assert options_of(space, {one.option: one.default for one in space}, usual) == {}
+    assert options_of(space, {name: default_of(one) for name, one in space.items()}, usual) == {}
     assert options_of(space, {"epochs": 1.02, "table_rate": 2.0, "ngrams": "none"}, usual) == {
         "table_rate": 0.06,
         "ngrams": "none",
@@ -178,7 +181,7 @@ def test_a_choice_of_what_is_usual_is_no_option_and_multiples_are_of_what_is_usu
 
 
 def test_features_of_an_embedding_that_reads_words_alone_are_not_chosen() -> None:
-    assert not {one.option for one in space_of(ROWS, {"embedding": "bits"}, macro_f1=False)} & {"ngrams", "bigrams"}
+    assert not {*space_of(ROWS, {"embedding": "bits"}, macro_f1=False)} & {"ngrams", "bigrams"}
 
 
 def test_what_is_usual_is_what_training_takes() -> None:

@@ -27,7 +27,6 @@ from textcls_training.data.arrays import Float64, Int64
 from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit.callbacks import NOBODY, Callback
-from textcls_training.fit.validation import EpochScore
 
 # Words that are told of a suspect.
 SHOWN: Final = 3
@@ -77,7 +76,7 @@ class _Round:
     def note(self, text: str) -> None:
         self.told.note(text)
 
-    def epoch(self, number: int, score: EpochScore | None) -> None:
+    def epoch(self, number: int, score: float | None) -> None:
         pass
 
 

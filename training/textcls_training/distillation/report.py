@@ -16,7 +16,7 @@ class HeldOutScore:
     Attributes:
         name: `teacher`, `labels alone`, `student` (with unlabelled texts), or `student with vectors`.
         accuracy: share of right answers; where rows may have several labels, of as many answers as there are labels,
-            the most probable of all rows (`textcls_training.fit.validation.EpochScore`).
+            the most probable of all rows (`textcls_training.fit.validation.RightAnswers`).
         low: where its interval of 95 % begins (Wilson 1927).
         high: where it ends.
         cross_entropy: mean negative log-likelihood of a row's label, or of all that it has and has not, in nats.

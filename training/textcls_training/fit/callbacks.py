@@ -2,8 +2,6 @@
 
 from typing import Final, Protocol
 
-from textcls_training.fit.validation import EpochScore
-
 
 class Callback(Protocol):
     """Who wants to know how a training goes."""
@@ -17,8 +15,8 @@ class Callback(Protocol):
     def note(self, text: str) -> None:
         """Something happened that is worth a line."""
 
-    def epoch(self, number: int, score: EpochScore | None) -> None:
-        """An epoch is over; without validation rows it has no score."""
+    def epoch(self, number: int, score: float | None) -> None:
+        """An epoch is over: the share of right answers on validation rows, None without any."""
 
 
 class _Nobody:
@@ -31,7 +29,7 @@ class _Nobody:
     def note(self, text: str) -> None:
         pass
 
-    def epoch(self, number: int, score: EpochScore | None) -> None:
+    def epoch(self, number: int, score: float | None) -> None:
         pass
 
 

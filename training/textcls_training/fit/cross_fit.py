@@ -22,7 +22,7 @@ from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.selection import SelectionResult, better, end_to_end, select
 from textcls_training.fit.split_parts import SplitParts
 from textcls_training.fit.threads import in_second_thread
-from textcls_training.fit.validation import EpochScore, Validation, validation_of
+from textcls_training.fit.validation import Validation, validation_of
 from textcls_training.models.ensemble import VECTORS, TrainedModel
 from textcls_training.state.checkpoints import NOWHERE, Checkpoint, Checkpoints, FitState
 from textcls_training.torch_parts import torch_part
@@ -136,9 +136,9 @@ class ValidatedFit:
             kept = sum(name.startswith(_LOGITS) for name in arrays)
             self.logits += [arrays[f"{_LOGITS}.{i}"] for i in range(kept)]
 
-    def _score(self) -> EpochScore | None:
+    def _score(self) -> float | None:
         """Score the last epoch, each view alike."""
-        return self._validation.score(self.logits[-1].mean(0)) if len(self._validation) else None
+        return self._validation.right(self.logits[-1].mean(0)).share if len(self._validation) else None
 
     def as_it_stands(self) -> SelectionResult:
         """Validate and calibrate the fit once more, in the middle of an epoch or not."""

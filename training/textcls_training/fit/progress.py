@@ -9,7 +9,6 @@ from rich.text import Text
 
 from textcls.display.terminal import progress
 from textcls.display.terminal.progress import Progress
-from textcls_training.fit.validation import EpochScore
 
 # Share of the running mean that a step's loss keeps.
 SMOOTHING = 0.98
@@ -49,10 +48,10 @@ class ProgressCallback:
         """Show the note."""
         self.progress.note(text)
 
-    def epoch(self, number: int, score: EpochScore | None) -> None:
+    def epoch(self, number: int, score: float | None) -> None:
         """Say how the epoch went."""
         loss, self.losses = sum(self.losses) / max(1, len(self.losses)), []
-        validation = "" if score is None else f", validation {score.accuracy:.2%}"
+        validation = "" if score is None else f", validation {score:.2%}"
         self.progress.note(f"epoch {number}, loss {loss:.3f}{validation}")
 
 

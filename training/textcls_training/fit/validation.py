@@ -23,40 +23,20 @@ EPOCH_ERRORS: Final = 2.0
 LEAST_PROBABILITY = 1e-12
 
 
-class EpochScore(NamedTuple):
-    """How an epoch did on validation rows.
-
-    Of several labels a row the accuracy is that of as many answers as there are labels, the most probable of all rows:
-    where precision equals recall (the break-even point; Lewis 1992).
-    """
-
-    accuracy: float
-
-    @classmethod
-    def of(cls, logits: Float32, labels: Int64) -> "EpochScore":
-        """Score the logits [rows, labels] of validation rows with one label each."""
-        return cls(float((logits.argmax(1) == labels).mean()))
-
-    @classmethod
-    def of_sets(cls, logits_RC: Float32, target_RC: Float32) -> "EpochScore":
-        """Score the logits of validation rows with several labels each."""
-        found = right_of_most_probable(logits_RC, target_RC)
-        return cls(found.right / max(1, found.answers))
-
-
 class RightAnswers(NamedTuple):
-    """How many of so many answers are right."""
+    """How many of so many answers are right.
+
+    Of several labels a row these are as many answers as there are labels, the most probable of all rows: where
+    precision equals recall (the break-even point; Lewis 1992).
+    """
 
     right: int
     answers: int
 
-
-def right_of_most_probable(logits_RC: Float32 | Float64, target_RC: Float32) -> RightAnswers:
-    """Count the right ones among as many answers as rows have labels: the most probable of all rows together."""
-    gold_RC = target_RC >= 0.5
-    answers, flat = int(gold_RC.sum()), logits_RC.ravel()
-    best = np.argpartition(-flat, answers - 1)[:answers] if answers else np.zeros(0, np.int64)
-    return RightAnswers(int(gold_RC.ravel()[best].sum()), answers)
+    @property
+    def share(self) -> float:
+        """Which part of the answers is right; 0 of none."""
+        return self.right / max(1, self.answers)
 
 
 class Validation(Protocol):
@@ -64,9 +44,6 @@ class Validation(Protocol):
 
     def __len__(self) -> int:
         """Return how many rows there are."""
-
-    def score(self, logits_RC: Float32) -> EpochScore:
-        """Say how good logits are."""
 
     def epoch(self, by_epoch: Sequence[Float32]) -> int:
         """Return the number (from 1) of the epoch to stop at, by the logits [V, R, C] after each; there are rows."""
@@ -77,8 +54,8 @@ class Validation(Protocol):
     def losses(self, probability_RC: Float64) -> Float64:
         """Return the cross-entropy in nats of each row [R] of calibrated probabilities."""
 
-    def right(self, probability_RC: Float64) -> RightAnswers:
-        """Count the right answers, as `EpochScore` does."""
+    def right(self, probability_RC: Float32 | Float64) -> RightAnswers:
+        """Count the right answers, by probabilities or logits."""
 
 
 class LabelValidation:
@@ -89,10 +66,6 @@ class LabelValidation:
 
     def __len__(self) -> int:
         return len(self.labels)
-
-    def score(self, logits_RC: Float32) -> EpochScore:
-        """Say how good logits are."""
-        return EpochScore.of(logits_RC, self.labels)
 
     def epoch(self, by_epoch: Sequence[Float32]) -> int:
         """Return the last epoch, where all rates have fallen to zero, unless another has a lower cross-entropy, by more
@@ -114,7 +87,7 @@ class LabelValidation:
         right_R = probability_RC[np.arange(len(self.labels)), self.labels]
         return np.asarray(-np.log(np.maximum(right_R, LEAST_PROBABILITY)))
 
-    def right(self, probability_RC: Float64) -> RightAnswers:
+    def right(self, probability_RC: Float32 | Float64) -> RightAnswers:
         """Count the rows whose most probable label is theirs."""
         return RightAnswers(int((probability_RC.argmax(1) == self.labels).sum()), len(self.labels))
 
@@ -134,10 +107,6 @@ class LabelSetValidation:
     def __len__(self) -> int:
         return len(self.target_RC)
 
-    def score(self, logits_RC: Float32) -> EpochScore:
-        """Say how good logits are."""
-        return EpochScore.of_sets(logits_RC, self.target_RC)
-
     def epoch(self, by_epoch: Sequence[Float32]) -> int:
         """Return the last epoch, where all rates have fallen to zero.
 
@@ -156,9 +125,12 @@ class LabelSetValidation:
         absent_RC = (1 - self.target_RC) * np.log(np.maximum(1 - probability_RC, LEAST_PROBABILITY))
         return np.asarray(-(there_RC + absent_RC).sum(1))
 
-    def right(self, probability_RC: Float64) -> RightAnswers:
+    def right(self, probability_RC: Float32 | Float64) -> RightAnswers:
         """Count the right ones of as many answers as there are labels."""
-        return right_of_most_probable(probability_RC, self.target_RC)
+        gold_RC = self.target_RC >= 0.5
+        answers, flat = int(gold_RC.sum()), probability_RC.ravel()
+        best = np.argpartition(-flat, answers - 1)[:answers] if answers else np.zeros(0, np.int64)
+        return RightAnswers(int(gold_RC.ravel()[best].sum()), answers)
 
 
 def validation_of(datasets: Sequence[Dataset], goal: Goal | None = None) -> Validation:

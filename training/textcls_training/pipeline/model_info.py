@@ -122,7 +122,7 @@ def _held_out(selected: SelectionResult, report: ClassificationReport | LabelSet
         if not report.rows:
             return dict.fromkeys(("held_out_break_even", "held_out_micro_f1", "held_out_macro_f1"))
         return {
-            "held_out_break_even": round(selected.validation.score(selected.logits).accuracy, 6),
+            "held_out_break_even": round(selected.validation.right(selected.logits).share, 6),
             "held_out_micro_f1": round(report.micro_f1, 6),
             "held_out_macro_f1": round(report.macro_f1, 6),
         }

@@ -33,7 +33,7 @@ from textcls_training.pipeline.trials import Fold, Trial, Trials, folds_of, judg
 from textcls_training.tuning import storage
 from textcls_training.tuning.judging import HeldOutAnswers, answers, measure_of, right_of
 from textcls_training.tuning.search import Job, Proposal, Search
-from textcls_training.tuning.space import Dimension, options_of, space_of, usual_values
+from textcls_training.tuning.space import Space, options_of, space_of, usual_values
 
 # Of fewer rows nothing could be told.
 LEAST_ROWS: Final = 60
@@ -242,7 +242,7 @@ def _name(one: FoldSearch, *, tuned: bool) -> str:
     return f"{one.search.name}, {'tuned' if tuned else 'defaults'}"
 
 
-def _tried(of: FrozenTrial, space: Sequence[Dimension], usual: Mapping[str, float]) -> TriedOptions:
+def _tried(of: FrozenTrial, space: Space, usual: Mapping[str, float]) -> TriedOptions:
     states: dict[TrialState, Any] = {TrialState.COMPLETE: "judged", TrialState.PRUNED: "left"}
     multiples = {name: value for name, value in of.params.items() if name in usual and isinstance(value, float)}
     options, state = options_of(space, of.params, usual), states.get(of.state, "failed")

@@ -13,13 +13,13 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import optuna
-from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
+from optuna.distributions import BaseDistribution
 from optuna.pruners import MedianPruner
 from optuna.samplers import TPESampler
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from textcls.errors import TextclsError
-from textcls_training.tuning.space import Chosen, Dimension, Multiple
+from textcls_training.tuning.space import Chosen, Space, default_of
 
 BATCH: Final = 4
 # So many proposals are drawn by chance before the estimator is asked.
@@ -68,12 +68,10 @@ class Proposal:
 class Search:
     """The proposals for one set of rows. Attributes: `number` and `name`, which no other search beside it has."""
 
-    def __init__(
-        self, number: int, name: str, study: optuna.Study, space: Sequence[Dimension], folds: int, seed: int
-    ) -> None:
+    def __init__(self, number: int, name: str, study: optuna.Study, space: Space, folds: int, seed: int) -> None:
         self.number, self.name, self.space, self.folds, self._seed = number, name, space, folds, seed
         self._study = study
-        self._distributions: dict[str, BaseDistribution] = {one.option: _distribution(one) for one in space}
+        self._distributions: dict[str, BaseDistribution] = {**space}
         self._kept: dict[str, Any] = dict(study.user_attrs)
 
     def judged(self, most: int | None = None) -> list[FrozenTrial]:
@@ -87,7 +85,7 @@ class Search:
         batch = len(judged) // BATCH
         study = self._in_memory(judged[: batch * BATCH], batch)
         if not batch:
-            study.enqueue_trial({one.option: one.default for one in self.space})
+            study.enqueue_trial({name: default_of(one) for name, one in self.space.items()})
         asked = [study.ask(self._distributions) for _ in range(BATCH)]
         proposals = [Proposal(trial, batch * BATCH + i) for i, trial in enumerate(asked)]
         return [one for one in proposals if len(judged) <= one.number < most]
@@ -164,9 +162,3 @@ class Search:
 
 def _key(job: Job) -> str:
     return f"{job.proposal}.{job.fold}"
-
-
-def _distribution(dimension: Dimension) -> BaseDistribution:
-    if isinstance(dimension, Multiple):
-        return FloatDistribution(dimension.low, dimension.high, log=True)
-    return CategoricalDistribution(dimension.values)

@@ -4,11 +4,11 @@ Numbers are chosen as multiples of what training would take by itself: its rules
 choice is judged on fewer rows than the model will have in the end.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution
 
 from textcls_training.config.resolve import OF_GRADIENTS, resolve
 from textcls_training.config.settings import TrainConfig, from_options
@@ -25,37 +25,17 @@ _ASKED: Final = 1000
 _DIGITS: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Multiple:
-    """A number, as a multiple of the usual one between `low` and `high`; 1 is the default."""
-
-    option: str
-    low: float
-    high: float
-
-    @property
-    def default(self) -> float:
-        """What stands for the default."""
-        return 1.0
+# What may be chosen, by option: a multiple of the usual number, of which 1 is the default, or one of several values, of
+# which None is.
+Space = Mapping[str, BaseDistribution]
 
 
-@dataclass(frozen=True, slots=True)
-class OneOf:
-    """One of several values; None, the first, is the default."""
-
-    option: str
-    values: tuple[Any, ...]
-
-    @property
-    def default(self) -> None:
-        """What stands for the default."""
-        return
+def default_of(distribution: BaseDistribution) -> float | None:
+    """Return what stands for the default."""
+    return 1.0 if isinstance(distribution, FloatDistribution) else None
 
 
-Dimension = Multiple | OneOf
-
-
-def space_of(given: LabelledTexts, fixed: Mapping[str, Any], *, macro_f1: bool) -> tuple[Dimension, ...]:
+def space_of(given: LabelledTexts, fixed: Mapping[str, Any], *, macro_f1: bool) -> Space:
     """Return what is to be chosen for these rows: of all that `textcls train` can be told what was found to matter.
 
     What is `fixed` is not chosen, nor what cannot be combined with it. Labels of a different weight are for the mean
@@ -67,19 +47,20 @@ def space_of(given: LabelledTexts, fixed: Mapping[str, Any], *, macro_f1: bool) 
     if config.impl == "one-vs-rest":
         left_out |= {*OF_GRADIENTS, "vectors"}
     words = Corpus.of(given.texts[:: max(1, len(given.texts) // _ASKED)], TrainConfig().max_tokens)
-    every: list[Dimension] = [
-        Multiple("epochs", 1 / 3, 3),
-        Multiple("table_rate", 1 / 4, 4),
-        Multiple("head_rate", 1 / 4, 4),
-        OneOf("dim", (None, *(dim for dim in (16, 32, 64, 128) if dim != usual["dim"]))),
-        OneOf("ngrams", (None, "none", "2,3", "3,4,5", "2,3,4,5")),
-        OneOf("bigrams", (None, False)),
-    ]
+    dims = [dim for dim in (16, 32, 64, 128) if dim != usual["dim"]]
+    every: dict[str, BaseDistribution] = {
+        "epochs": FloatDistribution(1 / 3, 3, log=True),
+        "table_rate": FloatDistribution(1 / 4, 4, log=True),
+        "head_rate": FloatDistribution(1 / 4, 4, log=True),
+        "dim": CategoricalDistribution((None, *dims)),
+        "ngrams": CategoricalDistribution((None, "none", "2,3", "3,4,5", "2,3,4,5")),
+        "bigrams": CategoricalDistribution((None, False)),
+    }
     if english_if_known(words) is not None and config.beside_vectors() is None:
-        every.append(OneOf("vectors", (None, "none", "english")))
+        every["vectors"] = CategoricalDistribution((None, "none", "english"))
     if macro_f1:
-        every.append(OneOf("class_weight", (None, "balanced")))
-    return tuple(one for one in every if one.option not in left_out)
+        every["class_weight"] = CategoricalDistribution((None, "balanced"))
+    return {name: one for name, one in every.items() if name not in left_out}
 
 
 def usual_values(given: LabelledTexts, fixed: Mapping[str, Any]) -> dict[str, float]:
@@ -98,15 +79,15 @@ def usual_values(given: LabelledTexts, fixed: Mapping[str, Any]) -> dict[str, fl
     }
 
 
-def options_of(space: Sequence[Dimension], chosen: Chosen, usual: Mapping[str, float]) -> dict[str, Any]:
+def options_of(space: Space, chosen: Chosen, usual: Mapping[str, float]) -> dict[str, Any]:
     """Return the options that a choice means where these are the usual values; what is as usual is left out."""
     found: dict[str, Any] = {}
-    for dimension in space:
-        value = chosen[dimension.option]
-        if isinstance(dimension, Multiple):
-            value = _multiple(dimension.option, value, usual[dimension.option])
+    for name, distribution in space.items():
+        value = chosen[name]
+        if isinstance(distribution, FloatDistribution):
+            value = _multiple(name, value, usual[name])
         if value is not None:
-            found[dimension.option] = value
+            found[name] = value
     return found
 
 
