@@ -53,6 +53,11 @@ class FeatureSpace:
     count: Int64
     weight: NDArray[np.float32]
 
+    @property
+    def name(self) -> str:
+        """What a view of these features is called: by what it reads."""
+        return "pieces" if self.config.ngram_sizes else "words"
+
     @classmethod
     def fit(cls, corpus: Corpus, config: FeatureConfig, least_buckets: int = LEAST_BUCKETS) -> "FeatureSpace":
         """Give each feature of the training corpus its row and weight.

@@ -5,6 +5,7 @@ Shapes: V vectors, N words.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -43,6 +44,7 @@ class VectorSpace:
 
     vectors: WordVectors
     weight: Float32
+    name: ClassVar[str] = "vectors"  # of a view of these
 
     @classmethod
     def of(cls, vectors: WordVectors) -> "VectorSpace":

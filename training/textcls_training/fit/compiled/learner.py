@@ -141,9 +141,7 @@ class Learner:
     @property
     def name(self) -> str:
         """What the view is called: by what it reads."""
-        if isinstance(self.space, VectorSpace):
-            return "vectors"
-        return "pieces" if self.space.config.ngram_sizes else "words"
+        return self.space.name
 
     def buckets(self) -> dict[str, NDArray[Any]]:
         """Return the bucket of each row, and how many buckets there are; nothing of rows that do not learn."""

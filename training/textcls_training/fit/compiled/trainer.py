@@ -25,8 +25,9 @@ from textcls_training.fit.compiled.arrays import Losses, Targets
 from textcls_training.fit.compiled.learner import Encoded, Learner
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.label_weights import FOCUS, class_weights, label_set_weights, log_odds
-from textcls_training.fit.one_vs_rest.beside import MachinesBeside
+from textcls_training.fit.one_vs_rest.beside import joined, trained_beside
 from textcls_training.fit.one_vs_rest.features import Features
+from textcls_training.fit.one_vs_rest.trainer import View
 from textcls_training.fit.schedule import rate_factor
 from textcls_training.models.ensemble import VECTORS, HashedView, TrainedModel
 from textcls_training.state.arrays_file import Arrays
@@ -58,11 +59,11 @@ class CompiledTrainer(AnyTrainer):
         pairs = zip(self.learners, self._encoded, strict=True)
         self._threads = ThreadPoolExecutor(max(1, len(self.learners) - 1))
         self._scratch = [learner.scratch(encoded, config.optim.batch_size) for learner, encoded in pairs]
-        self.machines: MachinesBeside | None = None
+        self.machines: View | None = None
         space = self.learners[-1].space
         if config.machines_beside and isinstance(space, FeatureSpace):
             texts = self._encoded[-1].texts
-            self.machines = MachinesBeside(space, texts, dataset, classes, config, self.stop)
+            self.machines = trained_beside(space, texts, dataset, classes, config, self.stop)
 
     @property
     def views(self) -> int:
@@ -164,7 +165,7 @@ class CompiledTrainer(AnyTrainer):
         last = views[-1]
         if self.machines is not None and isinstance(last, HashedView):
             *others, own, weight = ensemble_weights
-            views[-1], ensemble_weights = self.machines.joined(last, own, weight), (*others, own + weight)
+            views[-1], ensemble_weights = joined(last, self.machines, own, weight), (*others, own + weight)
         return TrainedModel(self.dataset.corpus.types, views, ensemble_weights)
 
 

@@ -21,7 +21,6 @@ from textcls_training.data.feature_space import FeatureSpace
 from textcls_training.fit.compiled.arrays import Texts
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.label_weights import class_weights
-from textcls_training.fit.one_vs_rest.features import Features
 from textcls_training.fit.one_vs_rest.trainer import View, some_texts
 from textcls_training.models.ensemble import HashedView
 from textcls_training.models.linear_classifier import LinearClassifier
@@ -30,8 +29,10 @@ from textcls_training.models.linear_classifier import LinearClassifier
 COST: Final = 0.3
 
 
-class MachinesBeside:
-    """Trained machines that read the features of a view.
+def trained_beside(
+    space: FeatureSpace, texts: Texts, dataset: Dataset, classes: int, config: ResolvedConfig, stop: Stop
+) -> View:
+    """Return trained machines that read the features of a view.
 
     Args:
         space: these features.
@@ -41,43 +42,32 @@ class MachinesBeside:
         config: seed, and weights of the labels.
         stop: by which somebody may end the training.
     """
+    view, cost_NC = View(space, texts, classes), costs_beside(dataset, classes, config)
+    for number in range(1, MACHINE_PASSES + 1):
+        for text_B in some_texts(number, len(cost_NC), config.seed):
+            if stop.requested:
+                break
+            view.train(text_B, cost_NC)
+    view.forget_rows()
+    return view
 
-    def __init__(
-        self, space: FeatureSpace, texts: Texts, dataset: Dataset, classes: int, config: ResolvedConfig, stop: Stop
-    ) -> None:
-        self._view = View(space, texts, classes)
-        cost_NC = costs_beside(dataset, classes, config)
-        for number in range(1, MACHINE_PASSES + 1):
-            for text_B in some_texts(number, len(cost_NC), config.seed):
-                if stop.requested:
-                    break
-                self._view.train(text_B, cost_NC)
-        self._view.forget_rows()
 
-    def features_of(self, texts: Texts) -> Features:
-        """Return the features of texts, as the view reads them."""
-        return self._view.features_of(texts)
-
-    def predict(self, features: Features) -> Float32:
-        """Return the margins [R, C] of texts."""
-        return self._view.predict(features)
-
-    def joined(self, view: HashedView, own_weight: float, weight: float) -> HashedView:
-        """Return the view with these machines as its second seed, each of the two in the ensemble with its weight."""
-        classifier = view.classifier
-        assert isinstance(classifier, LinearClassifier)
-        own, share = own_weight / (own_weight + weight), weight / (own_weight + weight)
-        labels, width = classifier.labels, classifier.config.dim
-        query_SW = np.zeros((2, width + labels), np.float32)
-        query_SW[0, :width] = classifier.query_SD[0]
-        head_CSW = np.zeros((labels, 2, width + labels), np.float32)
-        head_CSW[:, 0, :width] = np.float32(own) * classifier.head_CX
-        head_CSW[:, 1, width:] = np.float32(share) * np.eye(labels, dtype=np.float32)
-        bias_C = np.float32(own) * classifier.bias_C + np.float32(share) * self._view.bias_C
-        config = replace(classifier.config, dim=width + labels, seeds=2)
-        joined = LinearClassifier(config, query_SW, head_CSW.reshape(labels, -1), bias_C, classifier.numbers + labels)
-        table_FW = np.concatenate([view.table_VD, self._view.weight_FC], 1)
-        return HashedView(view.space, table_FW, joined, distinct=(False, True))
+def joined(view: HashedView, machines: View, own_weight: float, weight: float) -> HashedView:
+    """Return a view with machines as its second seed, each of the two in the ensemble with its weight."""
+    classifier = view.classifier
+    assert isinstance(classifier, LinearClassifier)
+    own, share = own_weight / (own_weight + weight), weight / (own_weight + weight)
+    labels, width = classifier.labels, classifier.config.dim
+    query_SW = np.zeros((2, width + labels), np.float32)
+    query_SW[0, :width] = classifier.query_SD[0]
+    head_CSW = np.zeros((labels, 2, width + labels), np.float32)
+    head_CSW[:, 0, :width] = np.float32(own) * classifier.head_CX
+    head_CSW[:, 1, width:] = np.float32(share) * np.eye(labels, dtype=np.float32)
+    bias_C = np.float32(own) * classifier.bias_C + np.float32(share) * machines.bias_C
+    config = replace(classifier.config, dim=width + labels, seeds=2)
+    both = LinearClassifier(config, query_SW, head_CSW.reshape(labels, -1), bias_C, classifier.numbers + labels)
+    table_FW = np.concatenate([view.table_VD, machines.weight_FC], 1)
+    return HashedView(view.space, table_FW, both, distinct=(False, True))
 
 
 def costs_beside(dataset: Dataset, classes: int, config: ResolvedConfig) -> Float32:

@@ -52,11 +52,6 @@ class View:
         self.bias_C = np.zeros(classes, np.float32)
         self.dual_NC = np.zeros((len(texts.start) - 1, classes), np.float32)
 
-    @property
-    def name(self) -> str:
-        """What the view is called: by what it reads."""
-        return "pieces" if self.space.config.ngram_sizes else "words"
-
     def encode(self, corpus: Corpus) -> Features:
         """Return the features of texts."""
         return self.features_of(encode(self.space, corpus))
@@ -143,9 +138,9 @@ class OneVsRestTrainer(AnyTrainer):
         found: dict[str, NDArray[Any]] = {}
         for view in self.machines:
             found |= {
-                f"{view.name}.weight": view.weight_FC,
-                f"{view.name}.bias": view.bias_C,
-                f"{view.name}.dual": view.dual_NC,
+                f"{view.space.name}.weight": view.weight_FC,
+                f"{view.space.name}.bias": view.bias_C,
+                f"{view.space.name}.dual": view.dual_NC,
             }
         return found
 
