@@ -12,6 +12,8 @@ import pytest
 
 from tests.command_line import run, write_rows
 from textcls.cli import COMMANDS, LazyGroup, main, settings
+from textcls.cli.annotate import annotate
+from textcls.errors import ConfigError
 
 ROWS = [("text", "label"), ("a", "x"), ("b", "y")]
 
@@ -147,6 +149,30 @@ def test_a_file_that_is_wrong_is_reported_and_nothing_is_done(
     assert result.stderr.count("\n") == 1
     assert said in result.stderr
     assert train_call == {}
+
+
+@pytest.mark.parametrize(
+    ("written", "prices"),
+    [
+        ("[0.25, 2]", ((0.25, 2.0),)),
+        ("[[1, 2], [1, 3.5]]", ((1.0, 2.0), (1.0, 3.5))),
+        ("0.25", None),
+        ("[1]", None),
+    ],
+)
+def test_an_option_of_two_values_is_a_list_or_a_list_of_such(
+    written: str, prices: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "textcls.toml").write_text(f"[annotate]\nprice = {written}\n")
+    context = click.Context(annotate)
+    if prices is None:
+        with pytest.raises(ConfigError, match=r"\[annotate\] price: .*values? (is needed|are required)"):
+            settings.defaults(Path("textcls.toml"), context, ["annotate"])
+        return
+    found = settings.defaults(Path("textcls.toml"), context, ["annotate"])["prices"]
+    (option,) = (one for one in annotate.params if one.name == "prices")
+    assert option.process_value(context, found) == prices
 
 
 def test_a_file_as_windows_writes_it_is_read(train_call: dict[str, Any]) -> None:

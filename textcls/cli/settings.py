@@ -220,6 +220,12 @@ def _value(option: click.Parameter, value: Any, where: str) -> Any:
         if not isinstance(value, bool):
             raise ConfigError(f"{where}: true or false is needed, not {value!r}.")
         return value
+    if isinstance(option, click.Option) and option.nargs > 1:
+        given = value if isinstance(value, list) and all(isinstance(one, list) for one in value) else [value]
+        if not all(isinstance(each, list) and all(type(one) in (str, int, float) for one in each) for each in given):
+            raise ConfigError(f"{where}: a list of {option.nargs} values is needed, not {value!r}.")
+        found = [[str(one) for one in each] for each in given]
+        return found if option.multiple else found[0]
     values = value if isinstance(value, list) and several else [value]
     if any(isinstance(one, bool) or not isinstance(one, str | int | float) for one in values):
         kinds = "a string, a number or a list of them" if several else "a string or a number"

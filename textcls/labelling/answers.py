@@ -110,7 +110,7 @@ class AnnotationsFile:
         """
         check_output_path(path)
         self.path, self.several = path, several
-        self._file = self._opened()
+        self._file, self._lines = self._opened(), dict[int, bytes]()
         try:
             self.answers = self._read()
         except InputError:
@@ -143,13 +143,15 @@ class AnnotationsFile:
             SurroundingsError: it cannot be written; the earlier ones stay.
         """
         kept = list(answers)
-        lines = b"".join(answer.line(several=self.several) for answer in kept)
+        # Most are as before, and alive: no other has the identity of one.
+        line_of = {id(answer): self._lines.get(id(answer)) or answer.line(several=self.several) for answer in kept}
+        lines = b"".join(line_of[id(answer)] for answer in kept)
         self._check_ours()
         self._file.close()  # Windows replaces no file that is open.
         try:
             with atomic_write(self.path) as file:
                 file.write(lines)
-            self.answers, self._size = kept, len(lines)
+            self.answers, self._lines, self._size = kept, line_of, len(lines)
         finally:
             self._file = self._opened()
 

@@ -1,6 +1,6 @@
 """Which texts have which answers, and which are copies of each other."""
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
 
 from textcls.evaluation.data_quality.duplicates import near
@@ -9,17 +9,19 @@ from textcls.labelling.answers import Annotation
 
 def matched(texts: Sequence[str], answers: Sequence[Annotation]) -> dict[int, Annotation]:
     """Return the answers to texts, by their numbers: that of the answer if it is right, else that of the same text."""
-    rows: dict[str, list[int]] = {}
+    rows: dict[str, deque[int]] = {}
     for row, text in enumerate(texts):
-        rows.setdefault(text, []).append(row)
+        rows.setdefault(text, deque()).append(row)
     found: dict[int, Annotation] = {}
     for answer in answers:
-        same = rows.get(answer.text, [])
-        free = [row for row in same if row not in found]
-        if answer.row is not None and answer.row in same:
+        if answer.row is not None and answer.row < len(texts) and texts[answer.row] == answer.text:
             found[answer.row] = answer
-        elif free:
-            found[free[0]] = answer
+            continue
+        free = rows.get(answer.text, deque())
+        while free and free[0] in found:
+            free.popleft()
+        if free:
+            found[free.popleft()] = answer
     return found
 
 

@@ -272,12 +272,13 @@ class Session:
 
     def _changed(self, row: int, answer: Annotation | None) -> None:
         """Take note of a new answer to a text, or of none any more."""
-        if answer is None:
-            self._answer_of.pop(row, None)
-        else:
+        copies = self._copies.setdefault(near(self.texts[row]), Counter())
+        if before := self._answer_of.pop(row, None):
+            copies.subtract(before.labels)
+        if answer is not None:
             self._answer_of[row] = answer
             self.labels += [label for label in answer.labels if label not in self.labels]
-        self._copies = labels_of_copies(self.file.answers)
+            copies.update(answer.labels)
         self._lock.notify_all()
 
     # What is shown of a text

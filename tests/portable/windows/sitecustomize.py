@@ -22,9 +22,11 @@ _MISSING = frozenset({"fcntl", "grp", "pty", "pwd", "resource", "syslog", "termi
 # What is there on Linux alone, or on all systems but Windows, as the reference of the standard library says.
 _NOT_THERE = {
     "os": """
-        O_CLOEXEC O_DIRECTORY O_NOFOLLOW O_NONBLOCK chown fchmod fork forkpty getloadavg getpgid geteuid getuid
-        killpg mkfifo mknod posix_fallocate pread pwrite register_at_fork sched_getaffinity setsid statvfs sysconf uname
-        wait""",
+        O_CLOEXEC O_DIRECTORY O_NOFOLLOW O_NONBLOCK O_SYNC chown confstr fchdir fchmod fchown fdatasync fork forkpty
+        fstatvfs getegid getgid getgroups getloadavg getpgid getpriority geteuid getuid killpg lchown lockf mkfifo mknod
+        nice openpty pipe2 posix_fadvise posix_fallocate posix_spawn pread preadv pwrite pwritev readv register_at_fork
+        sched_getaffinity sched_setaffinity sched_yield sendfile setpgid setpriority setsid statvfs sync sysconf ttyname
+        uname wait wait3 wait4 waitid writev WIFEXITED WIFSIGNALED""",
     "signal": """
         SIGALRM SIGCHLD SIGHUP SIGKILL SIGPIPE SIGQUIT SIGUSR1 SIGUSR2 SIG_BLOCK SIG_SETMASK SIG_UNBLOCK alarm
         pthread_kill pthread_sigmask setitimer siginterrupt sigpending sigwait""",

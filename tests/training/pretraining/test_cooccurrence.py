@@ -33,7 +33,8 @@ def test_each_word_of_a_text_shares_one_count_among_the_others(texts: list[str])
 
 def test_of_a_long_text_words_far_apart_do_not_stand_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cooccurrence, "WINDOW", 3)
-    corpus = Corpus.of(["a b a c d c"], 100)
+    # The second text begins where the first one has its second part.
+    corpus = Corpus.of(["a b a c d c", "a e a", "c f c"], 100)
     found = cooccurrence.together(corpus, Vocabulary.of(corpus, 10)).toarray()
     assert Vocabulary.of(corpus, 10).words == ["a", "c"]
     assert found[0, 1] == 0

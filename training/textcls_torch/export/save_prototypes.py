@@ -4,6 +4,7 @@ What a file can be taught later is how it is taught first (`textcls.model.teachi
 the rows, whose means are the support rows of their labels.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -99,8 +100,11 @@ def save_prototypes(
     empty = content_of(tables, _head_without_rows(encoder, lengths, info), info)
     classifier = Classifier.from_bytes(empty, path)
     parts = []
+    rows_of = defaultdict(list)
+    for i, label in enumerate(labels):
+        rows_of[label].append(i)
     for label in info.labels:
-        rows = _rows_of(label, labels)
+        rows = _some(rows_of[label])
         parts.append(_support_rows(classifier, [texts[i] for i in rows], rows, keep_texts=keep_texts))
         if not parts[-1][0]:
             raise InputError(f"No training row of the label {label!r} holds a word or a sign; a prototype needs one.")
@@ -130,9 +134,8 @@ def _part_lengths(encoder: TextEncoder, tables: LookupTables, texts: Sequence[st
     return head.part_lengths(tables, Corpus.of(some, min(info.max_tokens, MEASURED_TOKENS)))
 
 
-def _rows_of(label: str, labels: Sequence[str]) -> list[int]:
-    """Return the numbers of the rows with a label, not more than are needed."""
-    rows = [i for i, one in enumerate(labels) if one == label]
+def _some(rows: Sequence[int]) -> list[int]:
+    """Return rows, not more than are needed."""
     some = np.unique(np.linspace(0, len(rows) - 1, MOST_ROWS).astype(np.int64))
     return [rows[i] for i in some]
 

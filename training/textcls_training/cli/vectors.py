@@ -87,7 +87,8 @@ def import_(given: Path, output: Path, most: int, dims: int, bits: str, source: 
     about = {"source": source or given.name, "licence": licence, "source_sha256": _sha256(given)}
     if given.is_dir():
         words, row_VD = model2vec.read(given, most)
-        row_VD, how = row_VD[:, :dims], "the whole words of a model2vec folder, as they were"
+        words, row_VD = build.without_zeros(words, row_VD[:, :dims])
+        how = "the whole words of a model2vec folder, as they were"
     else:
         words, raw_VE = text_files.read(given, most)
         words, row_VD = build.prepared(words, raw_VE, dims)

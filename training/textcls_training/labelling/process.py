@@ -91,8 +91,9 @@ class LearningProcess:
 def _work(connection: "Connection[Any, Any]", folder: Path, texts: Sequence[str], several: bool) -> None:
     """Answer until nobody asks any more: the end of the other side, however it came, closes the connection."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.nice(_NICE)
     try:
+        if hasattr(os, "nice"):  # as on all systems but Windows
+            os.nice(_NICE)
         from textcls_training.labelling.learn import Learning
 
         learning = Learning(texts, folder, several=several)

@@ -90,7 +90,9 @@ def together(corpus: Corpus, vocabulary: Vocabulary) -> sp.csr_matrix:
     # Long texts are cut into parts, each of which counts as a text.
     part_N = (np.arange(len(number_N)) - corpus.start[text_N]) // WINDOW
     known_N = number_N >= 0
-    _, unit_K = np.unique(np.stack([text_N, part_N])[:, known_N], axis=1, return_inverse=True)
+    text_K, part_K = text_N[known_N], part_N[known_N]
+    # A part begins where text or part are others than before.
+    unit_K = np.cumsum((np.diff(text_K, prepend=-1) != 0) | (np.diff(part_K, prepend=0) != 0)) - 1
     units = int(unit_K.max(initial=-1)) + 1
     ones_K = np.ones(len(unit_K), np.float32)
     count_BV = sp.csr_matrix((ones_K, (unit_K, number_N[known_N])), (units, len(vocabulary)))
