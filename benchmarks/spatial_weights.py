@@ -24,8 +24,8 @@ from torch import Tensor, nn
 from common import FOLDERS, ROOT, about, headline
 from plots import STYLE
 from textcls_torch.fit.optim import AdamWGroup
-from textcls_torch.models import ops
 from textcls_torch.models.mixing.gmlp import FullGate, GatedMLP, ToeplitzGate
+from textcls_torch.models.ops import mixing as ops
 from textcls_torch.pretraining.masked.held_out import HeldOutScores
 from textcls_torch.pretraining.masked.trainer import MIXING_RATE, MaskedTrainer
 from textcls_training.config.pretraining import PretrainConfig

@@ -1,6 +1,7 @@
 """`textcls compare`: two classifiers on the same labelled rows."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -64,22 +65,16 @@ def compare(
     whole = any(info.columns or (len(info.text_columns) > 1 and not text_columns) for info in infos)
     training = infos[0].of_texts_alone if infos else None
     columns = (text_columns, label_column)
+    opened: Any = reading.labelled_rows(data, *columns, training, as_known=False)
     if is_several(sides):
-        with reading.label_sets(data, *columns, targets, training, as_known=False) as sets:
-            for row in sets:
-                if whole and not texts:
-                    _check_columns(row.row, sides)
-                texts.append(row.text)
-                given.append(row.row.fields if whole else row.text)
-                labels.append(tuple(sorted(present(row.label))))
-    else:
-        with reading.labelled_rows(data, *columns, training, as_known=False) as rows:
-            for one in rows:
-                if whole and not texts:
-                    _check_columns(one.row, sides)
-                texts.append(one.text)
-                given.append(one.row.fields if whole else one.text)
-                labels.append(one.label)
+        opened = reading.label_sets(data, *columns, targets, training, as_known=False)
+    with opened as rows:
+        for row in rows:
+            if whole and not texts:
+                _check_columns(row.row, sides)
+            texts.append(row.text)
+            given.append(row.row.fields if whole else row.text)
+            labels.append(row.label if isinstance(row.label, str) else tuple(sorted(present(row.label))))
     found = compared(sides, given, texts, labels, reading.bad)
     reading.say_skipped()
     if as_json:

@@ -214,12 +214,8 @@ class Reading:
                 yield ((row.text, present(row.label)) for row in rows)
             return
         if label_column is not None:
-            with open_labelled(
-                [path], text_columns, label_column, usual=Usual.of(training), options=self.options, bad=self.bad
-            ) as labelled:
-                self.say(labelled.notes)
-                with self._counted(self._at_least_one(labelled.rows, [path])) as rows_of_one:
-                    yield ((row.text, row.label) for row in rows_of_one)
+            with self.labelled_rows([path], text_columns, label_column, training) as rows_of_one:
+                yield ((row.text, row.label) for row in rows_of_one)
             return
         names = LabelNames.of_models(training)
         with self._texts_of_table(path, text_columns, training) as (table, columns, texts):

@@ -7,7 +7,7 @@ file, in one folder apart.
 
 import json
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from hashlib import sha256
@@ -226,8 +226,7 @@ def answer_folder(
     # The largest first, so that no worker is left with one when the others have ended.
     jobs.sort(key=lambda job: (-job.bytes, job.source))
     standing = Standing(len(jobs), sum(job.bytes for job in jobs), len(kept))
-    for _ in _run(work, jobs, run, standing, say, tell):
-        pass
+    _run(work, jobs, run, standing, say, tell)
     failed = {name for name, _ in standing.failed}
     if redone:
         answered.write({inside: file for inside, file in named.items() if file.name not in failed})
@@ -242,7 +241,7 @@ def _run(
     standing: Standing,
     say: Callable[[Sequence[str]], None],
     tell: Callable[[Standing], None],
-) -> Iterator[None]:
+) -> None:
     start: float | None = None
     tell(standing)
     for outcome in run(work, jobs):
@@ -263,7 +262,6 @@ def _run(
         standing.done_bytes += outcome.job.bytes
         standing.seconds = 0.0 if start is None else time.monotonic() - start
         tell(standing)
-        yield
 
 
 def _named(files: Collection[Found], kind: Format | None) -> dict[str, Found]:

@@ -30,15 +30,7 @@ class PendingLosses:
         self._callback, self._at_once, self._error = callback, at_once, error
         self._pending: list[_Pending] = []
 
-    def add(self, step: int, rows: int, views: int, loss: Tensor) -> None:
-        """Take the loss of a step, summed over its rows and views.
-
-        Raises:
-            ConfigError: it, or one before it, has been read and is not finite.
-        """
-        self.add_sum(step, rows, loss, rows * views)
-
-    def add_sum(self, step: int, rows: int, loss: Tensor | None, shares: int) -> None:
+    def add(self, step: int, rows: int, loss: Tensor | None, shares: int) -> None:
         """Take the loss of a step, summed over so many shares; None if it has learned nothing.
 
         Raises:

@@ -136,7 +136,7 @@ class Trainer(AnyTrainer):
                 losses.read()
                 return
             loss = self._step(text_B)
-            losses.add(self.step_number, len(text_B), self.views, loss)
+            losses.add(self.step_number, len(text_B), loss, len(text_B) * self.views)
             self.keep()
         losses.read()
         self.epochs = number

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from textcls_torch.fit.device import multiplies_halves, resolve_device, runs_kernels
-from textcls_torch.models import ops
 from textcls_torch.models.classifier import ViewClassifier
 from textcls_torch.models.embedding import Embedding, make_embedding
+from textcls_torch.models.ops import attention as ops
 from textcls_torch.models.vector_embedding import VectorEmbedding, vector_classifier
 from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.data.arrays import Int64

@@ -26,10 +26,10 @@ from torch.nn import functional as F
 from textcls_kernels import resolve_impl
 from textcls_kernels.attention.validation import MAX_SEEDS, MAX_WIDTH, MIN_WIDTH
 from textcls_kernels.impl import Impl
-from textcls_torch.models import ops
 from textcls_torch.models.initial_weights import init_weights
 from textcls_torch.models.layers import Linear
 from textcls_torch.models.mixing import MIXERS
+from textcls_torch.models.ops import attention as ops
 from textcls_training.config.settings import ModelConfig
 from textcls_training.data.arrays import Float32
 from textcls_training.models.linear_classifier import LinearClassifier, foldable

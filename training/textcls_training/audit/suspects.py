@@ -18,6 +18,7 @@ from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array
 
 from textcls_training.data.arrays import Bools, Float64, Int64
+from textcls_training.models.calibration import softmax
 
 # Rows whose label is less probable than half as probable as another one teach next to nothing in the second round.
 DOUBTED, DOUBTED_WEIGHT = 0.5, 0.02
@@ -188,7 +189,7 @@ class _Noise:
 
     def _joint(self, probability_RC: Float64, label_R: Int64, temperature: float) -> tuple[Float64, Float64]:
         """Return how probable it is that a row has its label, and rightly so [R]; and wrongly, meaning each [R, C]."""
-        meant_RC = _tempered(probability_RC, temperature)
+        meant_RC = softmax(np.log(probability_RC + _TINY) / temperature)
         right_R = (1 - self.share) * meant_RC[np.arange(len(label_R)), label_R]
         meant_RC *= self.share * self.confusion_CC[:, label_R].T
         return right_R, meant_RC
@@ -208,12 +209,6 @@ def likeliest_temperature(joint: Callable[[float], Float64]) -> float:
         return -float(np.log(joint(float(np.exp(logarithm))) + _TINY).mean())
 
     return float(np.exp(minimize_scalar(loss, bounds=_LOG_TEMPERATURES, options={"maxiter": 12}).x))
-
-
-def _tempered(probability_RC: Float64, temperature: float) -> Float64:
-    logit_RC = np.log(probability_RC + _TINY) / temperature
-    odds_RC = np.exp(logit_RC - logit_RC.max(1, keepdims=True))
-    return np.asarray(odds_RC / odds_RC.sum(1, keepdims=True))
 
 
 def _own_and_other(probability_RC: Float64, label_R: Int64) -> tuple[Float64, Float64]:

@@ -1,18 +1,19 @@
-"""A model that was learned without labels, written as any other, with a word in its metadata on what its labels are."""
+"""A model that is learned without labels, and written as any other, with a word in its metadata on what labels are."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from textcls.model.artifact import ModelInfo
 from textcls_training.config.pretraining import PretrainConfig
-from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.english import english, english_if_known
 from textcls_training.export.heads.scoring_head import empty_text_logits
 from textcls_training.export.save import save, tables_of
 from textcls_training.export.versions import versions
+from textcls_training.fit.any_trainer import AnyTrainer
+from textcls_training.fit.callbacks import Callback
 from textcls_training.models.calibration import Calibration
 from textcls_training.models.ensemble import TrainedModel
 from textcls_training.models.vectors_report import VectorsReport
@@ -21,65 +22,77 @@ from textcls_training.vectors.file import load
 from textcls_training.vectors.word_vectors import WordVectors
 
 
-class Unlabelled(NamedTuple):
-    """A model that no label has taught.
+def learn(trainer: AnyTrainer, name: str, callback: Callback, least_epochs: int = 1) -> TrainedModel:
+    """Take all passes, `name` for whoever is told of them, and return a model whose views count alike.
 
-    Attributes:
-        model: the model itself.
+    A stop is possible after so many passes at the least.
+    """
+    epochs, stop = trainer.config.epochs, trainer.stop
+    callback.phase(name, epochs * len(trainer.dataset.labels))
+    for number in range(1, epochs + 1):
+        trainer.train_epoch(number, callback)
+        if stop.requested:
+            break
+        stop.possible = number >= least_epochs
+        callback.epoch(number, None)
+    return trainer.trained_model((1 / trainer.views,) * trainer.views)
+
+
+def write(
+    output: Path,
+    model: TrainedModel,
+    trainer: AnyTrainer,
+    labels: Sequence[str],
+    label_column: str,
+    texts: PretrainingTexts,
+    information: Mapping[str, Any],
+) -> VectorsReport | None:
+    """Write a model that no label has taught, and return where its vectors of words come from, if it has any.
+
+    Nothing is known of how sure it may be: the temperature is 1.
+
+    Args:
+        output: the file.
+        model: the model.
+        trainer: which has learned it.
         labels: the names of its answers.
         label_column: where they stand in what is written with the model.
-        corpus: the texts that it has learned from.
-        epochs: whole epochs.
-        vectors: where vectors of words come from, if there are any.
+        texts: of which some were learned from.
         information: what the metadata say of the labels, by its key.
-        interrupted: whether somebody has ended the training early.
+
+    Raises:
+        SurroundingsError: `output` cannot be written.
     """
-
-    model: TrainedModel
-    labels: Sequence[str]
-    label_column: str
-    corpus: Corpus
-    epochs: int
-    vectors: VectorsReport | None
-    information: Mapping[str, Any]
-    interrupted: bool
-
-    def write(self, texts: PretrainingTexts, resolved: ResolvedConfig, output: Path) -> None:
-        """Write the model to `output`. Nothing is known of how sure it may be: the temperature is 1.
-
-        Raises:
-            SurroundingsError: `output` cannot be written.
-        """
-        calibration = Calibration(self.model.ensemble_weights, 1.0)
-        tables = tables_of(self.model, self.corpus, resolved.size)
-        save(self.model, tables, calibration, self._info(texts, resolved), output, self.corpus)
-
-    def _info(self, texts: PretrainingTexts, resolved: ResolvedConfig) -> ModelInfo:
-        return ModelInfo(
-            labels=tuple(self.labels),
-            bias=empty_text_logits(self.model),
-            temperature=1.0,
-            max_tokens=resolved.max_tokens,
-            features=resolved.features,
-            model=asdict(resolved.model),
-            text_columns=texts.text_columns,
-            label_column=self.label_column,
-            training={
-                "rows": len(self.corpus),
-                "data_sha256": texts.sha256,
-                "seed": resolved.seed,
-                "epochs": self.epochs,
-                "scheduled_epochs": resolved.epochs,
-                "shares": [round(weight, 6) for weight in self.model.ensemble_weights],
-                "optim": asdict(resolved.optim),
-                "held_out_rows": len(texts.held_out),
-                "held_out_accuracy": None,
-                **self.information,
-                "versions": versions(resolved.impl),
-                **({"interrupted": True} if self.interrupted else {}),
-                **({"vectors": asdict(self.vectors)} if self.vectors else {}),
-            },
-        )
+    resolved, corpus = trainer.config, trainer.dataset.corpus
+    vectors = VectorsReport.of(model, corpus)
+    info = ModelInfo(
+        labels=tuple(labels),
+        bias=empty_text_logits(model),
+        temperature=1.0,
+        max_tokens=resolved.max_tokens,
+        features=resolved.features,
+        model=asdict(resolved.model),
+        text_columns=texts.text_columns,
+        label_column=label_column,
+        training={
+            "rows": len(corpus),
+            "data_sha256": texts.sha256,
+            "seed": resolved.seed,
+            "epochs": trainer.epochs,
+            "scheduled_epochs": resolved.epochs,
+            "shares": [round(weight, 6) for weight in model.ensemble_weights],
+            "optim": asdict(resolved.optim),
+            "held_out_rows": len(texts.held_out),
+            "held_out_accuracy": None,
+            **information,
+            "versions": versions(resolved.impl),
+            **({"interrupted": True} if trainer.stop.requested else {}),
+            **({"vectors": asdict(vectors)} if vectors else {}),
+        },
+    )
+    tables, calibration = tables_of(model, corpus, resolved.size), Calibration(model.ensemble_weights, 1.0)
+    save(model, tables, calibration, info, output, corpus)
+    return vectors
 
 
 def vectors_asked_for(config: PretrainConfig, corpus: Corpus) -> WordVectors | None:

@@ -243,10 +243,10 @@ def test_of_losses_that_are_read_together_the_first_that_is_not_finite_is_named(
     callback = Recorder()
     losses = PendingLosses(callback, 4)
     for step, loss in enumerate((6.0, 12.0, float("nan")), 5):
-        losses.add(step, 3, 2, torch.tensor(loss))
+        losses.add(step, 3, torch.tensor(loss), 6)
     assert callback.steps == []
     with pytest.raises(ConfigError, match=r"^Training diverged at step 7: the loss is not finite; lower the learning"):
-        losses.add(8, 3, 2, torch.tensor(float("inf")))
+        losses.add(8, 3, torch.tensor(float("inf")), 6)
     assert callback.steps == [(3, 1.0), (3, 2.0)]
 
 

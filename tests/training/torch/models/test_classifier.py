@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from textcls_torch.models import ops
 from textcls_torch.models.classifier import ViewClassifier
 from textcls_torch.models.mixing import MIXERS
+from textcls_torch.models.ops import attention as ops
 from textcls_training.config.settings import Attention, ModelConfig, Values
 from textcls_training.export.heads.folded_head import FoldedHead
 from textcls_training.export.tables import NO_SCORE

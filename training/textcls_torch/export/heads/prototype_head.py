@@ -23,7 +23,8 @@ from textcls.model import artifact
 from textcls.model.prototypes import Prototypes
 from textcls.model.teaching.centres import Float32
 from textcls.model.teaching.scores import padded
-from textcls_torch.models import ops
+from textcls_torch.models.ops.attention import norm_weights
+from textcls_torch.models.ops.prototypes import LEAST_LENGTH, prototype_scores, text_vectors
 from textcls_torch.models.prototypes import TextEncoder
 from textcls_training.data.corpus import Corpus
 from textcls_training.export.builder import make_model
@@ -72,8 +73,8 @@ class PrototypeHead(nn.Module):
     def forward(self, padding_BT: Tensor, token_BTGX: Tensor, spelling_BTH: Tensor) -> HeadOutputs:
         """Return probabilities and logits [B, C], attention [B, T], attributions [B, T, C]."""
         probability_BTG1, token_BTF = self.weighted(token_BTGX, spelling_BTH)
-        found = ops.text_vectors(token_BTF, self.factor_F)
-        cosine_BC, _, prototype_BCF = ops.prototype_scores(found.vector_BF, self.support_CKF, self.real_CK, self.scale)
+        found = text_vectors(token_BTF, self.factor_F)
+        cosine_BC, _, prototype_BCF = prototype_scores(found.vector_BF, self.support_CKF, self.real_CK, self.scale)
         logits_BC = self.scale * cosine_BC + self.bias_C
         attribution_BTC = self.scale * torch.einsum("btf,bcf->btc", found.token_BTF, prototype_BCF)
         attention_BT = (probability_BTG1 * self.ensemble_G1).sum((2, 3)).masked_fill(padding_BT, 0.0)
@@ -83,7 +84,7 @@ class PrototypeHead(nn.Module):
         """Return attention probabilities [B, T, G, 1], and tokens by their weights, part by part [B, T, F]."""
         value_BTGD, score_BTG1, squared_norm_BTG1 = torch.split(token_BTGX, [self.width, 1, 1], -1)
         probability_BTG1 = torch.softmax(score_BTG1, 1)
-        weight_BTG1 = ops.norm_weights(probability_BTG1, squared_norm_BTG1) if self.norm else probability_BTG1
+        weight_BTG1 = norm_weights(probability_BTG1, squared_norm_BTG1) if self.norm else probability_BTG1
         return probability_BTG1, torch.cat([(weight_BTG1 * value_BTGD).flatten(2), spelling_BTH], 2)
 
     @torch.no_grad()
@@ -103,7 +104,7 @@ class PrototypeHead(nn.Module):
         weight_BT = np.zeros(padding_BT.shape, np.float32)
         weight_BT[~padding_BT] = weight_V[corpus.token]
         length_B1 = np.linalg.norm(weight_BT, axis=1, keepdims=True)
-        spelling_BTH /= np.maximum(length_B1, np.float32(ops.LEAST_LENGTH))[..., None]
+        spelling_BTH /= np.maximum(length_B1, np.float32(LEAST_LENGTH))[..., None]
         return torch.from_numpy(padding_BT), torch.from_numpy(token_BTGX), torch.from_numpy(spelling_BTH)
 
     @torch.no_grad()
@@ -143,7 +144,7 @@ class PrototypeHead(nn.Module):
         """Name `embedding`; return what tokens add to it [B, T, F]."""
         sum_BF = g.node("ReduceSum", token_BTF, g.integers(1), keepdims=0)
         square_B1 = g.node("ReduceSumSquare", sum_BF, g.integers(1))
-        length_B1 = g.node("Max", g.node("Sqrt", square_B1), g.constant(ops.LEAST_LENGTH, np.float32))
+        length_B1 = g.node("Max", g.node("Sqrt", square_B1), g.constant(LEAST_LENGTH, np.float32))
         g.node("Div", sum_BF, length_B1, name=artifact.EMBEDDING)
         return g.node("Div", token_BTF, g.node("Unsqueeze", length_B1, g.integers(1)))
 
@@ -174,7 +175,7 @@ class PrototypeHead(nn.Module):
         attention_BCK = g.node("Softmax", score_BCK, axis=2, name=artifact.SUPPORT)
         prototype_CBF = g.node("MatMul", g.node("Transpose", attention_BCK, perm=[1, 0, 2]), support_CKF)
         square_CB1 = g.node("ReduceSumSquare", prototype_CBF, g.integers(2))
-        length_CB1 = g.node("Max", g.node("Sqrt", square_CB1), g.constant(ops.LEAST_LENGTH, np.float32))
+        length_CB1 = g.node("Max", g.node("Sqrt", square_CB1), g.constant(LEAST_LENGTH, np.float32))
         length_BC = g.node("Transpose", g.node("Squeeze", length_CB1, g.integers(2)), perm=[1, 0])
         product_BC = g.node("ReduceSum", g.node("Mul", attention_BCK, cosine_BCK), g.integers(2), keepdims=0)
         scaled_BC = g.node("Mul", g.node("Div", product_BC, length_BC), scale)
@@ -195,7 +196,7 @@ def _spelling(g: StringGraphBuilder) -> str:
     weight_BT1 = g.node("Sqrt", g.node("Where", absent, g.constant(1, np.float32), square_BT1))
     padding_BT1 = g.node("Unsqueeze", "padding", g.integers(2))
     weight_BT1 = g.node("Where", padding_BT1, g.constant(0, np.float32), weight_BT1)
-    length_B11 = _length(g, g.node("Mul", weight_BT1, weight_BT1), ops.LEAST_LENGTH**2)
+    length_B11 = _length(g, g.node("Mul", weight_BT1, weight_BT1), LEAST_LENGTH**2)
     weight_BT1 = g.node("Div", weight_BT1, length_B11)
     # The bits are 0 and 1 here: signs are 2 b - 1.
     root = math.sqrt(BITS)

@@ -5,8 +5,8 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor, nn
 
-from textcls_torch.models import ops
 from textcls_torch.models.layers import Linear
+from textcls_torch.models.ops import attention as ops
 
 
 def leave(dim: int, out: int) -> nn.Module:

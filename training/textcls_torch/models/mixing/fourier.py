@@ -6,7 +6,7 @@ Shapes: see `textcls_torch.models.ops.mixing`.
 from torch import Tensor, nn
 
 from textcls_torch.models.mixing.building_blocks import leave
-from textcls_torch.models.ops import cosines_sines, fourier_mix
+from textcls_torch.models.ops.mixing import cosines_sines, fourier_mix
 
 
 class FourierMixing(nn.Module):

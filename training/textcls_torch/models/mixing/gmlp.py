@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from textcls_torch.models.layers import Linear
-from textcls_torch.models.ops import dot_product_attention, full_spatial_gate, spatial_gate
+from textcls_torch.models.ops.mixing import dot_product_attention, full_spatial_gate, spatial_gate
 
 Gating = Literal["split", "multiplicative", "additive", "linear"]
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from textcls_torch.models.layers import Linear
-from textcls_torch.models.ops import lambda_mix
+from textcls_torch.models.ops.mixing import lambda_mix
 
 
 class LambdaLayer(nn.Module):

@@ -6,7 +6,7 @@ Shapes: see `textcls_torch.models.ops.mixing`.
 from torch import Tensor
 
 from textcls_torch.models.mixing.building_blocks import SelfAttention
-from textcls_torch.models.ops import linear_attention
+from textcls_torch.models.ops.mixing import linear_attention
 
 
 class LinearAttention(SelfAttention):

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from textcls_kernels.attention.validation import MIN_WIDTH
 from textcls_kernels.impl import Impl
 from textcls_torch.models.layers import Linear
-from textcls_torch.models.ops import metric_mix
+from textcls_torch.models.ops.mixing import metric_mix
 
 
 class MetricAttention(nn.Module):

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from textcls_torch.models.layers import Linear
 from textcls_torch.models.mixing.building_blocks import leave
-from textcls_torch.models.ops import token_mlp
+from textcls_torch.models.ops.mixing import token_mlp
 
 
 class TokenMLP(nn.Module):

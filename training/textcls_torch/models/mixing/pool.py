@@ -6,7 +6,7 @@ Shapes: see `textcls_torch.models.ops.mixing`.
 from torch import Tensor, nn
 
 from textcls_torch.models.mixing.building_blocks import leave
-from textcls_torch.models.ops import average_pool
+from textcls_torch.models.ops.mixing import average_pool
 
 
 class AveragePool(nn.Module):

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from textcls_torch.models.layers import LSTM, Linear
 from textcls_torch.models.mixing.building_blocks import StaticVector, leave
-from textcls_torch.models.ops import boom, dot_product_attention
+from textcls_torch.models.ops.mixing import boom, dot_product_attention
 
 
 class SingleHeadedAttention(nn.Module):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -16,18 +16,15 @@ from textcls_training.config.clock import Clock
 from textcls_training.config.pretraining import PretrainConfig
 from textcls_training.config.resolve import ResolvedConfig, resolve
 from textcls_training.config.settings import TrainConfig
-from textcls_training.data.arrays import Int64
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
 from textcls_training.fit.callbacks import Callback
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.threads import reproducible
-from textcls_training.models.ensemble import TrainedModel
-from textcls_training.models.vectors_report import VectorsReport
 from textcls_training.pretraining.clusters.names import cluster_names
 from textcls_training.pretraining.clusters.report import ClustersReport, HeldOutInformation
 from textcls_training.pretraining.clusters.start import first_clusters
-from textcls_training.pretraining.saved_model import Unlabelled, vectors_asked_for
+from textcls_training.pretraining.saved_model import learn, vectors_asked_for, write
 from textcls_training.pretraining.texts import PretrainingTexts
 from textcls_training.vectors.word_vectors import WordVectors
 
@@ -45,26 +42,6 @@ BATCH: Final = 64
 MOST_WORDS_A_TEXT: Final = 100
 # The least number of texts to a cluster.
 LEAST_TEXTS: Final = 2
-
-
-class Learned(NamedTuple):
-    """Clusters that were learned.
-
-    Attributes:
-        model: answers texts with clusters.
-        names: of the clusters.
-        sizes: how many texts each has.
-        epochs: whole epochs.
-        held_out: what held-out texts say of them.
-        vectors: where the vectors of words come from.
-    """
-
-    model: TrainedModel
-    names: Sequence[str]
-    sizes: Int64
-    epochs: int
-    held_out: HeldOutInformation
-    vectors: VectorsReport | None
 
 
 def run(
@@ -91,19 +68,23 @@ def run(
         callback.phase("finding the first clusters", len(texts.train))
         dataset = Dataset(corpus, first_clusters(corpus, config.clusters, config.seed, resolved.vectors))
         clock.lap("starting")
-        learned = _learn(dataset, Corpus.of(texts.held_out, config.max_tokens), resolved, config, callback, stop)
+        first_epochs = min(resolved.epochs, max(1, round(FIRST_STEPS / _steps(corpus))))
+        trainer = ClusterTrainer(dataset, config.clusters, resolved, first_epochs, stop)
+        model = learn(trainer, "learning clusters", callback, first_epochs)
+        cluster_R = trainer.predict(trainer.encode(corpus)).mean(0).argmax(1)
+        held_out = _held_out(trainer, Corpus.of(texts.held_out, config.max_tokens))
+        names = cluster_names(corpus, cluster_R, config.clusters)
         clock.lap("training")
-        about = {CLUSTERS: {"objective": config.objective, **asdict(learned.held_out)}}
-        Unlabelled(
-            learned.model, learned.names, LABEL_COLUMN, corpus, learned.epochs, learned.vectors, about, stop.requested
-        ).write(texts, resolved, output)
+        about = {CLUSTERS: {"objective": config.objective, **asdict(held_out)}}
+        vectors = write(output, model, trainer, names, LABEL_COLUMN, texts, about)
         clock.lap("saving")
+    sizes = np.bincount(cluster_R, minlength=config.clusters).tolist()
     return ClustersReport(
         texts=len(texts.train),
-        sizes=dict(zip(learned.names, learned.sizes.tolist(), strict=True)),
-        epochs=learned.epochs,
-        held_out=learned.held_out,
-        vectors=learned.vectors,
+        sizes=dict(zip(names, sizes, strict=True)),
+        epochs=trainer.epochs,
+        held_out=held_out,
+        vectors=vectors,
         file_bytes=output.stat().st_size,
         interrupted=stop.requested,
         seconds=clock.seconds,
@@ -138,32 +119,11 @@ def _steps(corpus: Corpus) -> int:
     return -(-len(corpus) // BATCH)
 
 
-def _learn(
-    dataset: Dataset, held_out: Corpus, resolved: ResolvedConfig, config: PretrainConfig, callback: Callback, stop: Stop
-) -> Learned:
-    first_epochs = min(resolved.epochs, max(1, round(FIRST_STEPS / _steps(dataset.corpus))))
-    trainer = ClusterTrainer(dataset, config.clusters, resolved, first_epochs, stop)
-    callback.phase("learning clusters", resolved.epochs * len(dataset.labels))
-    for number in range(1, resolved.epochs + 1):
-        trainer.train_epoch(number, callback)
-        if stop.requested:
-            break
-        stop.possible = number >= first_epochs
-        callback.epoch(number, None)
-    cluster_R = trainer.predict(trainer.encode(dataset.corpus)).mean(0).argmax(1)
-    a_RC, b_RC = trainer.both_views(trainer.encode(held_out))
-    of_held_out = HeldOutInformation(
-        texts=len(held_out),
+def _held_out(trainer: ClusterTrainer, corpus: Corpus) -> HeldOutInformation:
+    """Return what held-out texts say of the clusters."""
+    a_RC, b_RC = trainer.both_views(trainer.encode(corpus))
+    return HeldOutInformation(
+        texts=len(corpus),
         information=round(information(a_RC, b_RC), 6),
         agreement=round(float((a_RC.argmax(1) == b_RC.argmax(1)).float().mean()), 6),
-    )
-    views = len(trainer.learners)
-    model = trainer.trained_model((1 / views,) * views)
-    return Learned(
-        model,
-        cluster_names(dataset.corpus, cluster_R, config.clusters),
-        np.bincount(cluster_R, minlength=config.clusters),
-        trainer.epochs,
-        of_held_out,
-        VectorsReport.of(model, dataset.corpus),
     )

@@ -155,7 +155,7 @@ class MaskedTrainer:
             loss, words = self._step(text_B, rng)
             tokens = int(lengths[text_B].sum())
             self.tokens += tokens
-            losses.add_sum(self._step_number, tokens, loss, words)
+            losses.add(self._step_number, tokens, loss, words)
         losses.read()
         self.epochs = number
 

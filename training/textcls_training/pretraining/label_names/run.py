@@ -20,17 +20,15 @@ from textcls_training.config.settings import TrainConfig
 from textcls_training.data.arrays import Float32, Int64
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
-from textcls_training.fit.any_trainer import AnyTrainer
 from textcls_training.fit.callbacks import Callback
 from textcls_training.fit.cross_fit import make_trainer
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.threads import reproducible
-from textcls_training.models.vectors_report import VectorsReport
 from textcls_training.pretraining.label_names.descriptions import read_descriptions
 from textcls_training.pretraining.label_names.nearest import similarities, surest
 from textcls_training.pretraining.label_names.report import LabelNamesReport
 from textcls_training.pretraining.mean_vectors import mean_vectors
-from textcls_training.pretraining.saved_model import Unlabelled, vectors_asked_for
+from textcls_training.pretraining.saved_model import learn, vectors_asked_for, write
 from textcls_training.pretraining.texts import PretrainingTexts
 from textcls_training.vectors import sentence_encoder
 from textcls_training.vectors.sentence_encoder import SentenceEncoder
@@ -78,17 +76,14 @@ def run(
     dataset = Dataset(corpus.select(learned), named.cosine_RC[learned].argmax(1).astype(np.int64))
     resolved = _resolved(config, [texts.train[i] for i in learned], dataset, labels, words)
     with reproducible(config.seed, resolved.impl, len(labels)):
-        trainer = _trained(dataset, len(labels), resolved, callback, stop)
+        trainer = make_trainer(dataset, len(labels), resolved, stop)
+        model = learn(trainer, "learning from the surest texts", callback)
         answer_R = trainer.predict(trainer.encode(corpus)).mean(0).argmax(1)
         held_out = slice(len(texts.train), None)
         agreement = float((answer_R == named.cosine_RC.argmax(1))[held_out].mean())
         clock.lap("training")
-        model = trainer.trained_model((1 / trainer.views,) * trainer.views)
-        vectors = VectorsReport.of(model, dataset.corpus)
         about = {LABEL_NAMES: {"by": named.by, "agreement": round(agreement, 6), "descriptions": descriptions}}
-        Unlabelled(
-            model, labels, DEFAULT_LABEL_COLUMN, dataset.corpus, trainer.epochs, vectors, about, stop.requested
-        ).write(texts, resolved, output)
+        write(output, model, trainer, labels, DEFAULT_LABEL_COLUMN, texts, about)
         clock.lap("saving")
     return LabelNamesReport(
         texts=len(texts.train),
@@ -143,18 +138,6 @@ def _resolved(
     impl = chosen_impl(as_labels)
     found = resolve(as_labels, texts, len(dataset.corpus.token), len(labels), vectors=words, names=labels, impl=impl)
     return replace(found, machines_beside=False)  # No held-out row could tell how much they are to count.
-
-
-def _trained(dataset: Dataset, labels: int, resolved: ResolvedConfig, callback: Callback, stop: Stop) -> AnyTrainer:
-    trainer = make_trainer(dataset, labels, resolved, stop)
-    callback.phase("learning from the surest texts", resolved.epochs * len(dataset.labels))
-    for number in range(1, resolved.epochs + 1):
-        trainer.train_epoch(number, callback)
-        if stop.requested:
-            break
-        stop.possible = True
-        callback.epoch(number, None)
-    return trainer
 
 
 def _sizes(labels: Sequence[str], answer_R: Int64) -> dict[str, int]:
