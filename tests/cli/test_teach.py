@@ -3,11 +3,14 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import textcls.cli.teach as command
 from tests.command_line import fail, run, succeed, write_rows
 from textcls import Classifier
+from textcls.model.model_file.thresholds import store_threshold
 
 DRAGON, ROOF = "the dragon burnt our castle", "a dragon sat on the roof"
 
@@ -96,3 +99,27 @@ def test_examples_that_say_nothing_are_rows_that_cannot_be_used(model: Path, tmp
 
 def test_a_label_of_spaces_is_none(model: Path) -> None:
     assert "The label '' is empty" in fail(3, "teach", model, "--label", "  ", "--example", "zebras")
+
+
+def test_what_others_have_taught_meanwhile_is_not_lost(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taught: Any = vars(command)["teach"]
+
+    def and_another(*given: Any) -> Any:
+        monkeypatch.setattr(command, "teach", taught)
+        succeed("teach", model, "--label", "animals", "--example", "zebra crossing")
+        return taught(*given)
+
+    monkeypatch.setattr(command, "teach", and_another)
+    said = fail(4, "teach", model, "--label", "plants", "--example", "an oak")
+    assert "was replaced since it was loaded. Load it again first" in said
+    assert {"animals", "plants"} & {*Classifier.load(model).labels} == {"animals"}
+
+
+def test_a_version_of_a_registry_is_not_taught_and_an_old_threshold_is_told(model: Path, tmp_path: Path) -> None:
+    store_threshold(model, 0.5)
+    result = run("teach", model, "--label", "animals", "--example", "zebra crossing")
+    assert "Note: The model abstains below 50.0%, which was chosen before it was taught" in result.stderr
+    succeed("publish", model, tmp_path / "registry")
+    version = tmp_path / "registry" / "1" / "model.onnx"
+    said = fail(4, "teach", version, "--label", "plants", "--example", "an oak")
+    assert "is a version of a registry, which never changes" in said

@@ -3,11 +3,13 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 
+import textcls.cli.evaluate as evaluation
 from tests.command_line import fail, read_rows, run, succeed, write_rows
 from tests.service.server import service, serving
 from textcls import ArtifactError, Classifier, ConfigError
@@ -148,6 +150,33 @@ def test_a_threshold_of_ones_own_is_evaluated_and_stored(model: Path, heldout: P
     assert Classifier.load(model).info.threshold == 0.6
     refused = run("evaluate", model, heldout, "--threshold", "0.6", "--target-precision", "0.9")
     assert (refused.exit_code, "use only one of them" in refused.stderr) == (2, True)
+
+
+def test_a_threshold_goes_into_no_other_model_than_the_one_it_was_chosen_for(
+    model: Path, heldout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged: Any = vars(evaluation)["evaluate_rows"]
+
+    def and_replaced(*given: object, **options: object) -> object:
+        store_threshold(model, 0.25)
+        return judged(*given, **options)
+
+    monkeypatch.setattr(evaluation, "evaluate_rows", and_replaced)
+    result = run("evaluate", model, heldout, "--threshold", "0.6", "--store")
+    assert result.exit_code == 4
+    assert f"{model} was replaced since it was loaded. Load it again first" in result.stderr
+    assert Classifier.load(model).info.threshold == 0.25
+
+
+def test_a_version_of_a_registry_never_changes(model: Path, heldout: Path, tmp_path: Path) -> None:
+    succeed("publish", model, tmp_path / "registry")
+    version = tmp_path / "registry" / "1" / "model.onnx"
+    before = version.read_bytes()
+    said = fail(4, "evaluate", version, heldout, "--threshold", "0.6", "--store")
+    assert "is a version of a registry, which never changes" in said
+    with pytest.raises(ArtifactError, match="never changes"):
+        store_threshold(version, 0.5)
+    assert version.read_bytes() == before
 
 
 def test_a_model_that_answers_nothing_has_no_precision(model: Path, tmp_path: Path) -> None:

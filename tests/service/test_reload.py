@@ -141,6 +141,7 @@ def test_a_reload_needs_the_admin_key_and_says_how_many_workers_took_part(store:
             "workers": 1,
             "changed_labels": [],
             "changed_columns": [],
+            "changed_tasks": [],
         }
         assert client.get("/v1/models", headers=bearer(KEYS[0])).json()["generation"] == 2
 
@@ -212,7 +213,7 @@ def test_labels_in_another_order_are_the_same_labels(model: Path, model_path: Pa
     store = GenerationStore(folder, [str(model)], Settings(same_labels=True))
     store.publish()
     change_metadata(model_path, model, labels=LABELS[::-1])
-    assert store.publish() == (2, ((), ()))
+    assert store.publish() == (2, ((), (), ()))
 
 
 def test_a_reload_to_a_model_that_reads_other_columns_says_so_or_is_refused(
@@ -228,7 +229,20 @@ def test_a_reload_to_a_model_that_reads_other_columns_says_so_or_is_refused(
     said = r"The columns would change \(tickets: 2 added 'title' 'body', 0 removed\), and same_labels is set"
     with pytest.raises(ArtifactError, match=said):
         strict.publish()
-    assert store.publish().changes == ((), (("tickets", ("title", "body"), ()),))
+    assert store.publish().changes == ((), (("tickets", ("title", "body"), ()),), ())
+
+
+def test_a_reload_to_a_model_that_gives_several_labels_says_so_or_is_refused(
+    model: Path, several_labels_path: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    store, strict = (GenerationStore(folder, [str(model)], Settings(same_labels=same)) for same in (False, True))
+    store.publish()
+    change_metadata(several_labels_path, model, labels=LABELS)
+    with pytest.raises(ArtifactError, match=r"The tasks would change \(tickets: 1 added 'multi-label', 1 removed"):
+        strict.publish()
+    assert store.publish().changes.tasks == (("tickets", ("multi-label",), ("single-label",)),)
 
 
 @pytest.mark.parametrize("count", ["1", "2"])

@@ -313,7 +313,7 @@ def test_a_file_that_somebody_has_replaced_is_not_overwritten(model: Path, proto
         teach(client)
         shutil.copy(prototypes_path, beside := model.with_suffix(".new"))
         beside.replace(model)
-        assert "Reload first" in message(teach(client, "more"), 409)
+        assert "Load it again first" in message(teach(client, "more"), 409)
         assert model.read_bytes() == prototypes_path.read_bytes()
         assert client.post("/v1/admin/reload", headers=bearer(ADMIN)).json()["generation"] == 3
         assert teach(client, "more").status_code == 200
@@ -363,7 +363,7 @@ KILLED = """
 import os, sys
 from pathlib import Path
 from textcls._util import atomic_write
-from textcls.server.models import rewriting, teaching
+from textcls.server.models import store as stores, teaching
 from textcls.server.models.store import GenerationStore
 from textcls.server.settings import Settings
 os.environ["TEXTCLS_ADMIN_KEY"] = 16 * "x"
@@ -374,11 +374,11 @@ def die(*given):
     if at == "written":
         replace(*given)
     os.kill(os.getpid(), 9)
-replace = rewriting.replace
+replace = stores.rewrite
 if at == "half":
     os.fsync = die
 else:
-    rewriting.replace = die
+    stores.rewrite = die
 teaching.learn(store, served, teaching.Lesson("tickets", "animals", ["zebra crossing"]))
 """
 

@@ -236,6 +236,9 @@ def test_other_labels_are_allowed_and_told(model: Model, registry: Path) -> None
     succeed("publish", model("new.onnx", labels=["accounts", *LABELS[1:]]), registry)
     note = "Note: version 2 knows other labels than version 1: 1 added 'accounts', 1 removed 'account'.\n"
     assert succeed("versions", registry, "--promote", "2").endswith(note)
+    succeed("publish", model("titled.onnx", labels=["accounts", *LABELS[1:]], text_columns=["title", "body"]), registry)
+    note = "Note: version 3 reads other columns than version 2: 2 added 'title' 'body', 0 removed.\n"
+    assert succeed("versions", registry, "--promote", "3").endswith(note)
 
 
 def test_publishing_needs_no_extra_and_predicting_nothing_of_it(model: Model, registry: Path, tmp_path: Path) -> None:

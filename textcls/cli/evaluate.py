@@ -36,6 +36,7 @@ from textcls.evaluation.evaluation import evaluate as evaluate_rows
 from textcls.evaluation.label_set_evaluation import LabelSetEvaluation
 from textcls.evaluation.label_thresholds import Goal
 from textcls.model.classifier import Classifier
+from textcls.model.model_file.rewriting import check_not_published
 from textcls.model.model_file.thresholds import store_threshold, store_thresholds
 
 
@@ -151,7 +152,7 @@ def _evaluate_sets(asked: _Asked, rows: Iterator[LabelledRow[LabelSet]], goal: G
     asked.plots.draw(found)
     if store:
         _require_new_rows(found, chosen=goal is not None)
-        store_thresholds(model, found.thresholds)
+        store_thresholds(model, found.thresholds, asked.classifier.graph.sha256)
     asked.reading.say_skipped()
     if asked.as_json:
         chosen = {"stored": store} if goal or asked.threshold is not None else {}
@@ -180,7 +181,7 @@ def _evaluate_labels(
     asked.plots.draw(found)
     if asked.store:
         _require_new_rows(found, chosen=bool(target_precision))  # 0 promises nothing, and takes a threshold away.
-    stored = asked.store and _store(asked.model, found)
+    stored = asked.store and _store(asked, found)
     asked.reading.say_skipped()
     if asked.as_json:
         click.echo(json_line(_with_stored(found, stored)))
@@ -248,6 +249,7 @@ def _check(
         )
     if store:
         check_output_path(model)
+        check_not_published(model)
 
 
 def _require_new_rows(found: Evaluation | LabelSetEvaluation, *, chosen: bool) -> None:
@@ -259,12 +261,12 @@ def _require_new_rows(found: Evaluation | LabelSetEvaluation, *, chosen: bool) -
         )
 
 
-def _store(model: Path, found: Evaluation) -> bool:
+def _store(asked: _Asked, found: Evaluation) -> bool:
     """Write the threshold into the model if it does what it should, and return whether it does."""
     if found.operating_point is None or not found.reached:
         return False
     # From 0 on everything is answered, as without a threshold.
-    store_threshold(model, found.operating_point.threshold or None)
+    store_threshold(asked.model, found.operating_point.threshold or None, asked.classifier.graph.sha256)
     return True
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -19,13 +20,20 @@ from textcls.data.rows import Bad, Row
 from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import show
 from textcls.display.terminal.teaching import taught_report
+from textcls.display.text import percent
 from textcls.errors import ConfigError
 from textcls.model import artifact
 from textcls.model.artifact import ModelInfo
 from textcls.model.classifier import Classifier
+from textcls.model.model_file.rewriting import check_not_published, rewrite
 from textcls.model.teaching import Taught, take_back, teach, write
 from textcls.model.teaching.support import prototypes_of
 from textcls.model.tokenizer import tokenize
+
+_THRESHOLD: Final = (
+    "The model abstains below {}, which was chosen before it was taught: textcls evaluate --target-precision --store "
+    "chooses it anew."
+)
 
 
 @click.command(
@@ -73,6 +81,7 @@ def teach_command(
     _check(label, examples, given, back)
     output = output or model
     check_output_path(output)
+    check_not_published(output)
     data = artifact.read_file(model)
     classifier = Classifier.from_bytes(data, model)
     prototypes_of(classifier.info, model)
@@ -81,7 +90,12 @@ def teach_command(
     else:
         columns = (text_columns, label_column)
         taught = teach(classifier, data, _examples(classifier.info, label, examples, given, columns, reading))
-    write(taught, output)
+    if output.exists() and output.samefile(model):
+        rewrite(output, taught.content, classifier.graph.sha256)
+    else:
+        write(taught, output)
+    if classifier.info.threshold is not None:
+        reading.say([_THRESHOLD.format(percent(classifier.info.threshold))])
     reading.say_skipped()
     if as_json:
         click.echo(json_line(_as_json(taught, back, output)))

@@ -11,7 +11,9 @@ from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import show
 from textcls.display.terminal.versions import versions_table
 from textcls.errors import ArtifactError, ConfigError, InputError, NotFoundError
+from textcls.model.artifact import ModelInfo
 from textcls.model.labels import label_change
+from textcls.model.text_columns import named_columns
 from textcls.versions.folder import Listed, Registry
 from textcls.versions.record import BY_CHARACTERS, State, checked_text
 
@@ -75,12 +77,12 @@ def promoted_lines(registry: Registry, version: int, by: str | None) -> list[str
         NotFoundError: there is no such version.
         ArtifactError: it cannot be used.
     """
-    labels = registry.load(version).labels
+    info = registry.load(version).info
     before, after = registry.change(lambda state: state.promote(version, now(), by))
     if before == after:
         return [f"Version {version} is promoted already."]
     until = "" if before.promoted is None else f"; until now it was version {before.promoted}"
-    return [f"Version {version} is promoted{until}.", *_other_labels(registry, before.promoted, version, labels)]
+    return [f"Version {version} is promoted{until}.", *_differences(registry, before.promoted, version, info)]
 
 
 def _rolled_back(registry: Registry, by: str | None) -> list[str]:
@@ -104,15 +106,20 @@ def _rolled_back(registry: Registry, by: str | None) -> list[str]:
     return [f"Version {after.promoted} is promoted again; until now it was version {before.promoted}.", *passed_over]
 
 
-def _other_labels(registry: Registry, before: int | None, after: int, labels: tuple[str, ...]) -> list[str]:
-    """Return that a version knows other labels than the one before, if it does."""
+def _differences(registry: Registry, before: int | None, after: int, info: ModelInfo) -> list[str]:
+    """Return that a version knows other labels than the one before, reads other columns or has another task."""
     if before is None:
         return []
     try:
-        change = label_change(registry.load(before).labels, labels)
+        was = registry.load(before).info
     except (ArtifactError, NotFoundError):  # It can no longer be used, which may be why it is exchanged.
         return []
-    return [] if change is None else [f"Note: version {after} knows other labels than version {before}: {change}."]
+    changes = {
+        "knows other labels": label_change(was.labels, info.labels),
+        "reads other columns": label_change(*(named_columns(one.text_columns, one.columns) for one in (was, info))),
+        "has another task": label_change([was.task], [info.task]),
+    }
+    return [f"Note: version {after} {what} than version {before}: {one}." for what, one in changes.items() if one]
 
 
 def _as_json(state: State, listed: Sequence[Listed]) -> dict[str, object]:

@@ -100,6 +100,12 @@ def misspelt_in_file(
     )
 
 
+def named_columns(columns: Sequence[str], beside: Sequence[Column]) -> tuple[str, ...]:
+    """Return the columns that who asks names; none where texts are asked about alone, whose column does not count."""
+    names = (*columns, *(column.name for column in beside))
+    return names if len(names) > 1 else ()
+
+
 def and_(names: Sequence[str]) -> str:
     """Return names as a sentence has them: 'subject', 'body' and 'sender'."""
     *others, last = map(repr, names)

@@ -89,7 +89,7 @@ class Settings(Limits):
         "Most bytes in a model file; larger ones are refused before they are read. Models are held in memory.",
     )
     same_labels: bool = option(
-        Flag(), False, "Refuse a reload that changes a model's labels, or the columns that it reads."
+        Flag(), False, "Refuse a reload that changes a model's labels, its task, or the columns that it reads."
     )
     stop_seconds: int = option(
         Integer(0), 30, "Seconds after drain_seconds during which requests in flight may finish."

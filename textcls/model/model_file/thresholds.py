@@ -2,37 +2,43 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
-from textcls._util.atomic_write import atomic_write
 from textcls.errors import ConfigError
 from textcls.model.artifact import ModelInfo, read_file
-from textcls.model.model_file import onnx_file
+from textcls.model.model_file import onnx_file, rewriting
 from textcls.model.prediction import checked_threshold
 
 
-def store_threshold(path: Path, threshold: float | None) -> None:
+def store_threshold(path: Path, threshold: float | None, digest: str | None = None) -> None:
     """Write the score below which the model at `path` abstains into its file, which is replaced as a whole.
+
+    Args:
+        path: the file.
+        threshold: the score; None to answer always.
+        digest: SHA-256 of the file that it was chosen for; None for whatever is there.
 
     Raises:
         ConfigError: the threshold is no probability.
-        ArtifactError: there is no model, or it is damaged.
+        ArtifactError: there is no model, it is damaged or another one, or a version of a registry.
         SurroundingsError: the file cannot be replaced.
     """
     threshold = None if threshold is None else checked_threshold(threshold)
-    _rewrite(path, lambda info: replace(info, threshold=threshold))
+    _rewrite(path, lambda info: replace(info, threshold=threshold), digest)
 
 
-def store_thresholds(path: Path, thresholds: Sequence[float]) -> None:
+def store_thresholds(path: Path, thresholds: Sequence[float], digest: str | None = None) -> None:
     """Write the probabilities from which on the model at `path` assigns its labels into its file.
 
     Args:
         path: a model that may give several labels; the file is replaced as a whole.
         thresholds: of each label, in the order of the model.
+        digest: as of `store_threshold`.
 
     Raises:
         ConfigError: one is no probability, or there is not one a label.
-        ArtifactError: there is no model, or it is damaged.
+        ArtifactError: as `store_threshold` says.
         SurroundingsError: the file cannot be replaced.
     """
     checked = tuple(map(checked_threshold, thresholds))
@@ -45,13 +51,12 @@ def store_thresholds(path: Path, thresholds: Sequence[float]) -> None:
         training = {name: value for name, value in info.training.items() if name != "threshold_rows"}
         return replace(info, thresholds=checked, training=training)
 
-    _rewrite(path, changed)
+    _rewrite(path, changed, digest)
 
 
-def _rewrite(path: Path, change: Callable[[ModelInfo], ModelInfo]) -> None:
+def _rewrite(path: Path, change: Callable[[ModelInfo], ModelInfo], digest: str | None) -> None:
     """Change what the file at `path` says of itself."""
-    data = read_file(path)
+    rewriting.check_not_published(path)
+    data = read_file(path) if digest is None else rewriting.content(path, digest)
     info = ModelInfo.from_metadata(onnx_file.metadata(data, path), path)
-    content = onnx_file.exchanged(data, change(info), path)
-    with atomic_write(path) as file:
-        file.write(content)
+    rewriting.rewrite(path, onnx_file.exchanged(data, change(info), path), sha256(data).hexdigest())

@@ -25,8 +25,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 from textcls import errors
 from textcls.errors import ArtifactError, SurroundingsError, TextclsError
 from textcls.model import artifact
-from textcls.model.artifact import ModelInfo
 from textcls.model.classifier import Classifier
+from textcls.model.text_columns import named_columns
 from textcls.server.admission import auth
 from textcls.server.models import file_stamps, registry, rewriting
 from textcls.server.models.manifest import Loaded, ModelEntry
@@ -114,17 +114,12 @@ def _copy(source: ModelSource, request: LoadRequest) -> ModelEntry:
         sha256=digest,
         path=source.path,
         labels=tuple(classifier.labels),
-        columns=_columns(classifier.info),
+        columns=named_columns(classifier.info.text_columns, classifier.info.columns),
+        task=classifier.info.task,
         bins=bins,
         bytes=len(data),
         published=source.published,
     )
-
-
-def _columns(info: ModelInfo) -> tuple[str, ...]:
-    """Return the columns that requests name; none where they send texts alone, whose column does not count."""
-    names = (*info.text_columns, *(column.name for column in info.columns))
-    return names if len(names) > 1 else ()
 
 
 def in_thread(work: Callable[[], Result]) -> "Future[Result]":

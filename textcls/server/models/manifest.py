@@ -23,6 +23,7 @@ class ModelEntry:
         path: the operator's file.
         labels: of the model, in the order of the file.
         columns: that requests name; none where they send texts alone.
+        task: whether a text has one label, or may have several.
         bins: in which its answers are counted, as `Bins.to_json` gives them; None where the file knows of none.
         bytes: of the file when it was read.
         published: whether it is a version of a registry, which never changes.
@@ -34,6 +35,7 @@ class ModelEntry:
     path: Path
     labels: tuple[str, ...]
     columns: tuple[str, ...]
+    task: str
     bins: dict[str, Any] | None
     bytes: int
     published: bool
@@ -120,19 +122,21 @@ class Manifest:
         return Manifest(self.number + 1, self.copies, found, rewriting)
 
     def changes_to(self, after: Loaded) -> "Changes":
-        """Return the models of both that know other labels than before, or read other columns."""
+        """Return the models of both that know other labels than before, read other columns, or have another task."""
         had = {entry.name: entry for entry in self.models}
         both = [(had[entry.name], entry) for entry in after.models if entry.name in had]
         labels = ((new.name, label_change(old.labels, new.labels)) for old, new in both)
         columns = ((new.name, label_change(old.columns, new.columns)) for old, new in both)
-        return Changes(*(tuple(Change(name, *one) for name, one in some if one) for some in (labels, columns)))
+        tasks = ((new.name, label_change([old.task], [new.task])) for old, new in both)
+        every = (labels, columns, tasks)
+        return Changes(*(tuple(Change(name, *one) for name, one in some if one) for some in every))
 
 
 NOTHING_SERVED: Final = Manifest(0, (), Loaded((), (), (), []))
 
 
 class Change(NamedTuple):
-    """A model whose labels, or columns, are not those that it had, each in the order of the file that has it."""
+    """A model whose labels, columns or task are not those that it had, each in the order of the file that has it."""
 
     model: str
     added: tuple[str, ...]
@@ -147,6 +151,7 @@ class Changes(NamedTuple):
 
     labels: tuple[Change, ...]
     columns: tuple[Change, ...]
+    tasks: tuple[Change, ...]
 
 
 def _json(value: Loaded | Manifest) -> bytes:

@@ -23,6 +23,7 @@ from textcls.errors import ArtifactError, NotFoundError, SurroundingsError, TooL
 from textcls.evaluation.drift.tally import Bins
 from textcls.model import artifact
 from textcls.model.classifier import Classifier
+from textcls.model.model_file.rewriting import content, rewrite
 from textcls.model.teaching import Taught
 from textcls.server.admission.auth import Keys
 from textcls.server.models import file_stamps, loading, registry, rewriting
@@ -81,8 +82,8 @@ class GenerationStore:
         """Read the operator's models and keys anew, test them, and let them be served.
 
         Raises:
-            ArtifactError: a file cannot be used, or knows other labels or reads other columns than before although
-                `same_labels` is set; nothing has changed.
+            ArtifactError: a file cannot be used, or knows other labels, reads other columns or has another task than
+                before although `same_labels` is set; nothing has changed.
             ConfigError: likewise.
             SurroundingsError: the files cannot be read in time, the shared folder cannot be written to, or another
                 exchange is still under way; nothing has changed.
@@ -135,7 +136,7 @@ class GenerationStore:
                     "and publish that."
                 )
             rewriting.check(path)
-            data = rewriting.content(path, before, self._most_bytes)
+            data = content(path, before, self._most_bytes)
             made = make(data, path, before)
             if made.content == data:
                 return Rewritten(manifest.number, before, before)
@@ -147,7 +148,7 @@ class GenerationStore:
             try:
                 shared_folder.write(self.folder / f"{digest}.onnx", made.content)
                 shared_folder.write(self._begun, after.to_bytes())
-                rewriting.replace(path, made.content, before, self._most_bytes)
+                rewrite(path, made.content, before, self._most_bytes, rewriting.KIND)
             finally:
                 self._finish()
         return Rewritten(after.number, before, digest)
@@ -293,7 +294,7 @@ class GenerationStore:
         return min(self._settings.max_model_bytes, artifact.MOST_BYTES)
 
     def _changes(self, before: Manifest, after: Loaded, advice: str) -> Changes:
-        """Return which labels change, and which columns are read.
+        """Return which labels change, which columns are read, and of what models the task is another.
 
         Raises:
             ArtifactError: some do, although `same_labels` is set.

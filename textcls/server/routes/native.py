@@ -97,15 +97,16 @@ def _card(served: Served, *, default: bool, teaching: bool) -> ModelCard:
 async def reload(asked: Asked) -> Response:
     """Test the files and exchange the models of all workers; a bad file changes nothing, and the answer says why.
 
-    Needs the admin key. Keys are read anew as well. A model that knows other labels than before, or reads other columns
-    of a row, is told of, or refused where `same_labels` is set.
+    Needs the admin key. Keys are read anew as well. A model that knows other labels than before, reads other columns of
+    a row, or gives several labels where it gave one, is told of, or refused where `same_labels` is set.
     """
     done, workers = await asked.service.reload(asked.caller)
-    labels, columns = (
+    labels, columns, tasks = (
         [Changed(model=change.model, added=list(change.added), removed=list(change.removed)) for change in some]
         for some in done.changes
     )
-    return json(Reloaded(generation=done.number, workers=workers, changed_labels=labels, changed_columns=columns))
+    changed = {"changed_labels": labels, "changed_columns": columns, "changed_tasks": tasks}
+    return json(Reloaded(generation=done.number, workers=workers, **changed))
 
 
 @administration.api_route("/v1/admin/{path:path}", methods=absent.METHODS, include_in_schema=False)

@@ -92,6 +92,7 @@ class Reloaded(BaseModel):
     workers: int = Field(description="How many workers serve it.")
     changed_labels: list[Changed] = Field(description="The models that know other labels than before.")
     changed_columns: list[Changed] = Field(description="The models that read other columns of a row than before.")
+    changed_tasks: list[Changed] = Field(description="The models that give one label where they gave several, or back.")
 
 
 class TeachRequest(StrictRequest):

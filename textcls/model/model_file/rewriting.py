@@ -1,0 +1,65 @@
+"""Put a new content into the file of a model: whole or not at all, never over somebody else's, nor into a version."""
+
+import os
+from hashlib import sha256
+from pathlib import Path
+
+from textcls._util.atomic_write import atomic_write, sync_folder
+from textcls.errors import ArtifactError, SurroundingsError
+from textcls.model.artifact import MOST_BYTES, REGISTRY, read_file
+
+
+def check_not_published(path: Path) -> None:
+    """Refuse a version of a registry, which never changes.
+
+    Raises:
+        ArtifactError: it is one.
+    """
+    if (path.resolve().parent.parent / REGISTRY).is_file():
+        raise ArtifactError(f"{path} is a version of a registry, which never changes: change a copy, and publish that.")
+
+
+def content(path: Path, digest: str, most: int = MOST_BYTES) -> bytes:
+    """Return the content of a model file that must still be the one that was read.
+
+    Args:
+        path: the file.
+        digest: its SHA-256 when it was read.
+        most: bytes that it may have.
+
+    Raises:
+        ArtifactError: it is another one, or it cannot be read.
+    """
+    data = read_file(path, most)
+    if sha256(data).hexdigest() != digest:
+        raise ArtifactError(
+            f"{path} was replaced since it was loaded. Load it again first, so that its content is not lost, then try "
+            "again."
+        )
+    return data
+
+
+def rewrite(path: Path, data: bytes, digest: str, most: int = MOST_BYTES, kind: str = "") -> None:
+    """Let `data` be the content of a model file, on disk when this returns.
+
+    Args:
+        path: the file.
+        data: its new content.
+        digest: SHA-256 that it must have until then.
+        most: bytes that it may have.
+        kind: stands in the name of the file beside it, for whoever looks for those of killed processes.
+
+    Raises:
+        ArtifactError: it is another one, or it cannot be read.
+        SurroundingsError: it cannot be written; nothing has changed.
+    """
+    try:
+        with atomic_write(path, "free some space there, and try again", kind=kind) as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+            # Once more, and last: it took some time to come here.
+            content(path, digest, most)
+        sync_folder(path.resolve().parent)
+    except OSError as error:
+        raise SurroundingsError(f"{path} cannot be written: {os.strerror(error.errno or 0)}.") from error
