@@ -225,6 +225,8 @@ def test_words_are_kept_beside_the_model_on_request(tmp_path: Path, sample_path:
     succeed("train", table, "--output", tmp_path / "m.onnx", "--keep-words", *quick)
     assert {row["kind"] for row in read_rows(tmp_path / "m.words.csv")} == {"word", "pair", "piece"}
     assert "words, " in succeed("lexicon", tmp_path / "m.onnx")
+    said = fail(2, "train", table, "--from", tmp_path, "--keep-words", *quick)
+    assert "--keep-words lists the words of DATA, and --from is more than these" in said
 
 
 def test_formulas_among_words_are_escaped_on_request(model_path: Path, tmp_path: Path) -> None:

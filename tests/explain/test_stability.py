@@ -100,6 +100,16 @@ def test_models_of_other_rows_are_refused(model_path: Path, several_labels_path:
     assert "other labels" in fail(2, "explain", model_path, TEXT, "--stability", several_labels_path)
 
 
+def test_resamples_of_other_rows_are_refused(model_path: Path, tmp_path: Path, sample_path: Path) -> None:
+    how = ("--epochs", "1", "--vectors", "none", "--quiet")
+    half = [(row["text"], row["label"]) for row in read_rows(sample_path)[::2]]
+    rows = write_rows(tmp_path / "half.csv", [("text", "label"), *half])
+    succeed("train", sample_path, "-o", tmp_path / "all.onnx", *how)
+    succeed("train", rows, "-o", tmp_path / "half.onnx", *how)
+    said = fail(2, "explain", tmp_path / "all.onnx", "my card", "--stability", tmp_path / "half.onnx")
+    assert "half.onnx learned from other rows than" in said
+
+
 def test_training_leaves_models_of_resampled_rows_beside_the_model(tmp_path: Path, sample_path: Path) -> None:
     rows = read_rows(sample_path)[:150]
     table = write_rows(tmp_path / "rows.csv", [("text", "label"), *((row["text"], row["label"]) for row in rows)])

@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.command_line import succeed
+from tests.command_line import run, succeed, write_rows
+from tests.training.helpers import Recorder
 from textcls import Classifier
 from textcls.errors import ConfigError, InputError
+from textcls.evaluation.learned_rows import LearnedRows
+from textcls.model.learned_texts import LearnedTexts
 from textcls_training.config.settings import TrainConfig, from_options
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.counting import counts_of
@@ -125,6 +128,38 @@ def test_counts_are_those_of_all_rows_that_there_ever_were(train: Train, tmp_pat
     )
     assert found.counts.pair.tolist() == every.pair.tolist()
     assert found.counts.pair_count.tolist() == every.pair_count.tolist()
+
+
+def test_all_rows_that_there_ever_were_are_known_as_learned(first: Path, tmp_path: Path) -> None:
+    third, state, notes = rows_of(OLD, 100, 7), tmp_path / "second", Recorder()
+    pipeline.train(SECOND, state.with_suffix(".onnx"), state=state, from_state=first)
+    pipeline.train(third, tmp_path / "third.onnx", valid=FIRST, from_state=state, callback=notes)
+    info = Classifier.load(tmp_path / "third.onnx").info
+    every = LearnedTexts.of([*FIRST.texts, *SECOND.texts, *third.texts])
+    assert LearnedTexts.of_model(info) == every._replace(recurring=0.0)
+    judged = LearnedRows(info)
+    for text in FIRST.texts:
+        judged.add(text)
+    assert judged.share == 1
+    assert [note for note in notes.notes if "promise too much" in note] == [
+        f"About 100% of the validation texts were learned from before ({state}), so they promise too much: name others."
+    ]
+
+
+def test_names_that_labels_had_are_known_where_a_training_goes_on(tmp_path: Path, sample_path: Path) -> None:
+    names = write_rows(tmp_path / "map.csv", [("label", "new_label"), ("account", "people"), ("sales", "shop")])
+    quick = ("--epochs", "1", "--vectors", "none", "--size", "small")
+    succeed("train", sample_path, "--label-map", names, "--state", tmp_path / "s", "-o", tmp_path / "a.onnx", *quick)
+    result = run("train", sample_path, "--from", tmp_path / "s", "-o", tmp_path / "b.onnx", "--state", tmp_path / "t")
+    assert "'account'" in result.stderr
+    assert "new label" not in result.stderr
+    for model in ("a.onnx", "b.onnx"):
+        info = Classifier.load(tmp_path / model).info
+        assert {"people", "shop"} <= {*info.labels}
+        assert info.training["labels_renamed"] == {"account": "people", "sales": "shop"}
+    again = run("train", sample_path, "--from", tmp_path / "t", "--label-map", names, "-o", tmp_path / "c.onnx")
+    assert "is to be renamed" not in again.stderr
+    assert Classifier.load(tmp_path / "c.onnx").labels == Classifier.load(tmp_path / "b.onnx").labels
 
 
 def test_a_split_holds_out_the_rows_that_it_held_out_before(first: Path) -> None:

@@ -38,6 +38,12 @@ class LabelNames(NamedTuple):
         return cls({} if tree is None else tree.by_name())
 
     @classmethod
+    def of_state(cls, labels: Sequence[str], column: str, renamed: Mapping[str, str], *, several: bool) -> "LabelNames":
+        """Return the names of nodes, and the names that rows had for labels; arguments as of `of_labels`."""
+        paths = {} if several else cls.of_paths(labels, column).paths
+        return cls(paths, frozenset(labels), renamed={_shared(old): new for old, new in renamed.items()})
+
+    @classmethod
     def of_labels(
         cls, labels: Sequence[str], column: str, renamed: Mapping[str, str], *, several: bool
     ) -> "LabelNames":

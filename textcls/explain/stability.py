@@ -17,6 +17,7 @@ from textcls.errors import ConfigError, InputError
 from textcls.model.classifier import Classifier
 from textcls.model.contrast import Float32
 from textcls.model.explanation import Attribution, Spread
+from textcls.model.learned_texts import LearnedTexts
 from textcls.model.prediction import Prediction, explanation_of
 from textcls.model.units import Unit
 
@@ -38,7 +39,7 @@ def load_others(path: Path, classifier: Classifier) -> list[Classifier]:
 
     Raises:
         InputError: there is nothing there, or there are too many.
-        ConfigError: one has other labels, or reads another number of tokens.
+        ConfigError: one has other labels or rows, or reads another number of tokens.
         ArtifactError: one is damaged.
     """
     paths = sorted(path.glob("*.onnx")) if path.is_dir() else [path]
@@ -50,6 +51,8 @@ def load_others(path: Path, classifier: Classifier) -> list[Classifier]:
     for other in others:
         if sorted(other.labels) != sorted(classifier.labels) or other.info.several != classifier.info.several:
             raise ConfigError(f"{other.path} has other labels than {classifier.path}; give models of the same rows.")
+        if LearnedTexts.of_model(other.info) != LearnedTexts.of_model(classifier.info):
+            raise ConfigError(f"{other.path} learned from other rows than {classifier.path}; give models of the same.")
         if other.info.max_tokens != classifier.info.max_tokens:
             raise ConfigError(
                 f"{other.path} reads {other.info.max_tokens:,} tokens of a text and {classifier.path} "

@@ -47,6 +47,11 @@ class LearnedTexts(NamedTuple):
         hashes = sorted(counts)[:KEPT]
         return cls(tuple(hashes), sum(counts[number] > 1 for number in hashes) / max(1, len(hashes)))
 
+    def joined(self, other: Self) -> Self:
+        """Return what is kept of the texts of both; how many recur is known of these alone."""
+        hashes = sorted({*self.hashes, *other.hashes})
+        return self._replace(hashes=tuple(one for one in hashes if one <= min(self.most, other.most))[:KEPT])
+
     @classmethod
     def of_model(cls, info: ModelInfo) -> Self | None:
         """Return what a model file holds, None if it holds nothing.
@@ -55,8 +60,15 @@ class LearnedTexts(NamedTuple):
             ArtifactError: it holds something else.
         """
         found: Mapping[str, Any] | None = info.training.get(LEARNED_TEXTS)
-        if found is None:
-            return None
+        return None if found is None else cls.of_json(found)
+
+    @classmethod
+    def of_json(cls, found: Mapping[str, Any]) -> Self:
+        """Return what `to_json` has made plain data of.
+
+        Raises:
+            ArtifactError: it is something else.
+        """
         try:
             hashes = np.frombuffer(b64decode(found["hashes"], _SIGNS, validate=True), "<u4")
             recurring = float(found["recurring"])

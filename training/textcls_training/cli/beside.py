@@ -46,8 +46,10 @@ class BesideModel:
         """Refuse what cannot be trained on rows of other weights.
 
         Raises:
-            ConfigError: resamples are wanted where a model learns from more than its rows.
+            ConfigError: resamples, or words, are wanted where a model learns from more than the rows at hand.
         """
+        if self.keep_words and from_state is not None:
+            raise ConfigError("--keep-words lists the words of DATA, and --from is more than these; leave one out.")
         other = "--unlabelled" if unlabelled else "--from" if from_state is not None else None
         if self.resamples and other is not None:
             raise ConfigError(

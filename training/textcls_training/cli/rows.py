@@ -49,6 +49,8 @@ def read_rows(
     usual, usual_targets = USUAL, NOTHING_USUAL
     if before is not None:
         usual, usual_targets = before.usual(), before.usual_targets()
+        if renaming is not None and usual.names is not None:
+            usual = usual._replace(names=usual.names._replace(renamed={}))  # They are renamed anew.
         targets = replace(targets, several=before.several) if targets.label_sets is None else targets
     rows: Rows = read_labelled(
         data,

@@ -16,10 +16,11 @@ from typing import Any, Final
 import numpy as np
 
 from textcls._util.spill import IN_MEMORY, Spill
-from textcls.display.text import listed
+from textcls.display.text import listed, percent
 from textcls.errors import ConfigError, InputError
 from textcls.model.features import FeatureConfig, word_hashes
 from textcls.model.labels import labels_problem
+from textcls.model.learned_texts import LearnedTexts, hash_of
 from textcls_training.config.resolve import (
     ResolvedConfig,
     default_epochs,
@@ -77,12 +78,29 @@ class Continuation:
             raise ConfigError("Rationales cannot be learned from yet where a training goes on; leave the column out.")
         self.finished, self.new = finished, new
         self.config = _merged(finished, config)
-        self.given = joined(finished.rehearsal.rows, new)
+        self.given = replace(joined(finished.rehearsal.rows, new), renamed={**facts.renamed, **new.renamed})
 
     @property
     def anew(self) -> bool:
         """Whether all rows are there, and are trained on anew."""
         return self.finished.facts.whole
+
+    @property
+    def learned_texts(self) -> LearnedTexts:
+        """What is kept of the texts of all earlier rows."""
+        return LearnedTexts.of_json(self.finished.facts.learned_texts)
+
+    def judged_by(self, valid: LabelledTexts) -> str | None:
+        """Return a sentence about validation rows that were learned from in earlier trainings, if there are such."""
+        learned, hashes = self.learned_texts, set(map(hash_of, valid.texts))
+        known = {one for one in hashes if one <= learned.most}
+        if not (seen := known & {*learned.hashes}):
+            return None
+        about = "" if len(known) == len(hashes) else "About "
+        return (
+            f"{about}{percent(len(seen) / len(known), 0)} of the validation texts were learned from before "
+            f"({self.finished.path}), so they promise too much: name others."
+        )
 
     @property
     def rows(self) -> int:

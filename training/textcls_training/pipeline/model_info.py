@@ -10,7 +10,6 @@ from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.evaluation.label_thresholds import THRESHOLD_ROWS
 from textcls.evaluation.metrics import ClassificationReport
 from textcls.model.artifact import LABELS_RENAMED, LABELS_WRITTEN, LEARNED_TEXTS, TRAINER, ModelInfo
-from textcls.model.learned_texts import LearnedTexts
 from textcls_training.config.resolve import LabelWeights
 from textcls_training.distillation.run import DistillationOutcome
 from textcls_training.export.heads.scoring_head import empty_text_logits
@@ -74,7 +73,7 @@ def model_info(
             **_held_out(selected, held_out.report),
             **({LABELS_WRITTEN: given.written.to_json()} if given.label_sets is not None else {}),
             **({LABELS_RENAMED: renamed} if renamed else {}),
-            LEARNED_TEXTS: LearnedTexts.of(prepared.texts.texts).to_json(),
+            LEARNED_TEXTS: task.learned_texts(prepared.texts.texts).to_json(),
             "versions": versions(config.impl),
             **({TRAINER: config.impl} if config.impl == "one-vs-rest" else {}),
             **({"interrupted": True} if selected.interrupted else {}),

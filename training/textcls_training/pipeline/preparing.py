@@ -11,6 +11,7 @@ from textcls._util.spill import Spill
 from textcls.display.text import plural
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation import metrics
+from textcls.model.learned_texts import LearnedTexts
 from textcls_training.config.memory import spill_of
 from textcls_training.config.resolve import (
     MOST_MACHINE_TOKENS,
@@ -85,6 +86,11 @@ class Task(NamedTuple):
     def rows(self) -> int:
         """How many rows there ever were."""
         return len(self.given.texts) if self.earlier is None else self.earlier.rows
+
+    def learned_texts(self, texts: Sequence[str]) -> LearnedTexts:
+        """Return what is kept of all texts that were ever learned from, where these are at hand."""
+        found = LearnedTexts.of(texts)
+        return found if self.learned is None else found.joined(self.learned.learned_texts)
 
     @property
     def keeps_fits(self) -> bool:

@@ -161,6 +161,8 @@ def _continued(task: Task, state: Path | None, from_state: Path) -> Task:
         raise ConfigError("Unlabelled texts cannot teach yet where a training goes on; leave one of the two out.")
     earlier = Continuation(Finished.load(from_state), task.given, task.config)
     task.callback.note(earlier.sentence())
+    if task.valid is not None and (judged := earlier.judged_by(task.valid)) is not None:
+        task.callback.note(judged)
     return task._replace(given=earlier.given, config=earlier.config, earlier=earlier)
 
 

@@ -44,6 +44,8 @@ class Facts:
         whole: whether all rows are kept.
         text_columns, label_column: of its files.
         labels_written: how labels are written where a text may have several (`TargetOptions.to_json`).
+        renamed: the label of each other name that rows had for it.
+        learned_texts: of all rows that there ever were (`LearnedTexts.to_json`).
     """
 
     labels: list[str]
@@ -63,6 +65,8 @@ class Facts:
     text_columns: list[str]
     label_column: str
     labels_written: dict[str, Any]
+    renamed: dict[str, str]
+    learned_texts: dict[str, Any]
 
     @classmethod
     def of(cls, path: Path) -> "Facts":
@@ -88,7 +92,7 @@ class Facts:
 
     def usual(self) -> Usual:
         """Return the columns that are looked for first in files of new rows."""
-        names = None if self.several else LabelNames.of_paths(self.labels, self.label_column)
+        names = LabelNames.of_state(self.labels, self.label_column, self.renamed, several=self.several)
         return Usual(tuple(self.text_columns), self.label_column, names=names)
 
     def usual_targets(self) -> TargetOptions:
