@@ -121,5 +121,7 @@ def test_a_version_of_a_registry_is_not_taught_and_an_old_threshold_is_told(mode
     assert "Note: The model abstains below 50.0%, which was chosen before it was taught" in result.stderr
     succeed("publish", model, tmp_path / "registry")
     version = tmp_path / "registry" / "1" / "model.onnx"
+    card = version.with_name("README.md").read_text(encoding="utf-8")
+    assert "Taught after its training, and not calibrated: returns (5 examples), animals (1 example)." in card
     said = fail(4, "teach", version, "--label", "plants", "--example", "an oak")
     assert "is a version of a registry, which never changes" in said

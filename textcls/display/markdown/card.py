@@ -89,6 +89,7 @@ def _what(file: ModelFile, measured: str) -> list[str]:
     trained = f", trained on {plural(rows, 'row')}" if isinstance(rows, int) else ""
     text = info.example or "my card was charged twice"
     given = json.dumps(text, ensure_ascii=False)
+    taught = _taught(info)
     # Of several labels a text an answer has those that are assigned.
     said = "answer.assigned" if info.several else "answer.label, answer.score"
     return [
@@ -96,6 +97,7 @@ def _what(file: ModelFile, measured: str) -> list[str]:
         f"{file.bytes / 1e6:.2f} MB (SHA-256 `{file.sha256}`) that answers raw text with calibrated scores, and says "
         "of each word what it added.",
         "",
+        *([f"Taught after its training, and not calibrated: {', '.join(taught)}.", ""] if taught else []),
         "```python",
         "from textcls import Classifier",
         "",
@@ -107,3 +109,11 @@ def _what(file: ModelFile, measured: str) -> list[str]:
         f"It answers with these labels and no other, and knows the words of its training rows. {measured}",
         "",
     ]
+
+
+def _taught(info: ModelInfo) -> list[str]:
+    """Return the labels that were taught by examples, with how many there were."""
+    if info.prototypes is None:
+        return []
+    counts = map(info.prototypes.taught, range(len(info.labels)))
+    return [f"{name(of)} ({plural(count, 'example')})" for of, count in zip(info.labels, counts, strict=True) if count]
