@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from sklearn.metrics import label_ranking_loss
 
 from textcls.evaluation.label_set_metrics import LabelSetReport, report
 from textcls.evaluation.metrics import calibration_gap
@@ -93,6 +94,11 @@ def test_a_label_that_the_model_does_not_know_is_never_assigned_and_counts_as_mi
     assert with_stranger.macro_f1 == pytest.approx(4 / 5 / 4)
     assert with_stranger.exact == 0
     assert with_stranger.ece == found().ece
+    # What is certain to be wrong has no likelihood, and is ranked behind all others.
+    assert with_stranger.cross_entropy is None
+    wider = np.hstack([PROBABILITIES, np.zeros((4, 1))])
+    assert with_stranger.ranking_loss == pytest.approx(label_ranking_loss(gold[[0, 1, 2]], wider[[0, 1, 2]]))
+    assert with_stranger.ranking_loss > found().ranking_loss
 
 
 def test_a_label_is_assigned_from_its_threshold_on_as_the_model_rounds_it() -> None:

@@ -18,6 +18,7 @@ from sklearn.metrics import f1_score
 
 import textcls
 from tests.command_line import fail, read_rows, succeed, write_rows
+from tests.explanations import made_up
 from textcls import Classifier, ConfigError, InputError, OneLabelModelReport
 from textcls.display.html.fragments import document
 from textcls.display.html.report import report_fragments
@@ -92,6 +93,14 @@ def test_the_interval_of_a_share_is_that_of_wilson(counts: tuple[int, int]) -> N
         assert estimate == (0.0, 0.0, 1.0)
 
 
+def test_the_interval_of_a_mean_over_labels_holds_the_draws_and_what_lies_opposite() -> None:
+    draws = np.random.default_rng().beta(5, 2, 400)
+    low, high = np.percentile(draws[1:], [2.5, 97.5])
+    found = intervals.of_draws(draws, 100, biased=True)
+    first = float(draws[0])
+    assert (found.low, found.high) == (max(0, min(low, 2 * first - high)), min(1, max(high, 2 * first - low)))
+
+
 def test_of_a_label_that_is_always_right_the_interval_is_that_of_its_rows() -> None:
     right = np.array([0] * 40 + [1] * 40)
     macro, (first, second, absent) = intervals.f1_intervals(right, right, 3)
@@ -162,6 +171,14 @@ def test_costs_below_zero_are_refused() -> None:
 
 
 # What was planted
+
+
+def test_what_decides_for_an_answer_is_told_against_its_rival_whether_it_is_right_or_wrong() -> None:
+    # "one" tells a from c, and "two" tells it from b, the next probable label.
+    explanation = made_up("one two", [(3, 3, -9), (2, 0, 0)], ("a", "b", "c"))
+    assert RowSummary.of(explanation, "a").words == ("two",)
+    assert RowSummary.of(explanation, "b").words == ("two",)
+    assert RowSummary.of(explanation, "c").words == ("one", "two")
 
 
 def test_the_word_behind_errors_is_named_with_how_often_it_is_right(classifier: Classifier) -> None:

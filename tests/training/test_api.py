@@ -218,3 +218,12 @@ def test_rows_that_hold_their_labels_or_differ_in_their_columns_are_refused(tmp_
             textcls.train(TEXTS, LABELS, tmp_path / "m.onnx", valid=wrong)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="output is the name of the file to write, not NoneType"):
         textcls.train(TEXTS, LABELS, None)  # type: ignore[arg-type]
+
+
+def test_a_row_of_weight_0_is_as_if_it_was_not_there(tmp_path: Path) -> None:
+    others = [text.upper() for text in TEXTS[:6]]
+    weights = [1.0] * len(TEXTS) + [0.0] * 6
+    found = textcls.train([*TEXTS, *others], [*LABELS, *LABELS[6:12]], tmp_path / "m.onnx", weights=weights, **SMALL)
+    textcls.train(TEXTS, LABELS, tmp_path / "n.onnx", weights=[1.0] * len(TEXTS), **SMALL)
+    assert (tmp_path / "m.onnx").read_bytes() == (tmp_path / "n.onnx").read_bytes()
+    assert found.info.training["rows"] == len(TEXTS)

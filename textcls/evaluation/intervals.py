@@ -171,7 +171,7 @@ def of_draws(value_B: Float64, rows: int, *, biased: bool = False) -> Estimate:
         rows: on how many rows it rests: where all draws are 0 or all 1, the interval is that of a share of so many.
         biased: whether draws lie to one side of the figure, as means over labels do, since a draw lacks rare ones: as
             far as draws are beside it, the figure is beside the truth on the other side (Davison and Hinkley 1997,
-            5.2.1). The figure itself is always in the interval.
+            5.2.1). Where a label or two are rare the draws themselves say more; so both intervals are in this one.
     """
     tail = 50 * (1 - CONFIDENCE)
     low, high = np.percentile(value_B[1:], [tail, 100 - tail])
@@ -179,5 +179,5 @@ def of_draws(value_B: Float64, rows: int, *, biased: bool = False) -> Estimate:
     if low == high and found in (0.0, 1.0):
         return share(round(found * rows), rows)
     if biased:
-        low, high = max(0.0, min(2 * found - high, found)), min(1.0, max(2 * found - low, found))
+        low, high = max(0.0, min(low, 2 * found - high)), min(1.0, max(high, 2 * found - low))
     return Estimate(found, float(low), float(high))

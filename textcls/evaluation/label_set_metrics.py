@@ -63,8 +63,9 @@ class LabelSetReport:
         average_precision: mean of the labels that occur.
         ranking_loss: share of the pairs of a label that a row has and one that it has not which stand in the wrong
             order.
-        ece: expected calibration error, the mean of the labels.
-        cross_entropy: mean cross-entropy of a row in nats, summed over the labels; None of no rows.
+        ece: expected calibration error, the mean of the labels that the model knows.
+        cross_entropy: mean cross-entropy of a row in nats, summed over the labels; None of no rows, and of rows with
+            labels that the model does not know.
         labels: each label that the model or the data knows.
         mixed_up: pairs of labels, the most frequent first: one that rows have and were not assigned, one that they were
             assigned and have not, and in how many rows.
@@ -134,9 +135,9 @@ def report(
         macro_f1=_mean([label.f1 for label in present]),
         samples_f1=_samples_f1(assigned, gold),
         average_precision=_mean(precisions),
-        ranking_loss=_ranking_loss(probabilities[with_both], gold[with_both, :known]),
+        ranking_loss=_ranking_loss(_wider(probabilities[with_both], len(every)), gold[with_both]),
         ece=_mean([label.ece for label in labels[:known]]) if rows else 0.0,
-        cross_entropy=cross_entropy(probabilities, gold[:, :known]) if rows else None,
+        cross_entropy=cross_entropy(probabilities, gold[:, :known]) if rows and not unknown else None,
         labels=tuple(labels),
         mixed_up=_mixed_up(assigned, gold, every),
         reliability=reliability_of_labels(probabilities, gold[:, :known]),
@@ -186,6 +187,11 @@ def _samples_f1(assigned: Bools, gold: Bools) -> float:
         return 0.0
     f1 = np.where(answers > 0, 2 * (assigned & gold).sum(1) / np.maximum(answers, 1), 1.0)
     return float(f1.mean())
+
+
+def _wider(probabilities: Float, labels: int) -> Float:
+    """Return probabilities of so many labels: of those that the model does not know 0."""
+    return np.pad(probabilities, ((0, 0), (0, labels - probabilities.shape[1])))
 
 
 def _ranking_loss(probabilities: Float, gold: Bools) -> float:

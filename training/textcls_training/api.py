@@ -75,7 +75,7 @@ def train(
     kept, earlier = (None if path is None else Path(path) for path in (state, from_state))
     with progress_on(notebook_console()) as callback:
         report = pipeline.train(
-            given,
+            given.counting(),
             Path(output),
             config,
             valid=validation,

@@ -123,7 +123,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if unlabelled is not None:
                 others = joined(self._read(unlabelled), read, "unlabelled")
                 more = unlabelled_texts(others, targets.names, texts, config.unlabelled_rows)
-            self.model_bytes_ = _trained_bytes(given, config, more)
+            counting = given.counting()
+            if len(given.labels_in_use()) > len(counting.labels_in_use()) == 1 and given.label_sets is None:
+                raise ValueError("The texts whose weight is not 0 are of one class; give others a weight above 0.")
+            self.model_bytes_ = _trained_bytes(counting, config, more)
         except (InputError, ConfigError) as error:
             raise ValueError(str(error)) from error
         self.classes_, self.multilabel_ = targets.classes, targets.matrix is not None

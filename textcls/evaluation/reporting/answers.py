@@ -70,8 +70,8 @@ class RowSummary(NamedTuple):
         label: the answer.
         confidence: its probability.
         read: what is known of its text.
-        words: those that speak most for the answer, over the label that the row carries, if it is wrong: words in lower
-            case, and columns, `product = lamp`.
+        words: those that speak most for the answer, over the label that the row carries, or over the next probable one
+            if it is right: words in lower case, and columns, `product = lamp`.
         example: where the first of them stands; None without one.
     """
 
@@ -85,7 +85,9 @@ class RowSummary(NamedTuple):
     def of(cls, explanation: Explanation, right: str) -> "RowSummary":
         """Keep what is needed of the explanation of a row that carries the label `right`."""
         answered = explanation.label
-        words, example = _reasons(explanation, right if right in explanation.labels and right != answered else None)
+        # Wrong answers and right ones are counted by the same measure: what decides between two labels.
+        rival = right if right in explanation.labels and right != answered else _second(explanation)
+        words, example = _reasons(explanation, rival)
         return cls(
             label=answered,
             confidence=float(explanation.probability_values.max()),
@@ -95,7 +97,13 @@ class RowSummary(NamedTuple):
         )
 
 
-def _reasons(explanation: Explanation, against: str | None) -> tuple[tuple[str, ...], Excerpt | None]:
+def _second(explanation: Explanation) -> str:
+    """Return the most probable label but the answer."""
+    first, second = np.argsort(-explanation.probability_values, kind="stable")[:2].tolist()
+    return str(explanation.labels[second if explanation.labels[first] == explanation.label else first])
+
+
+def _reasons(explanation: Explanation, against: str) -> tuple[tuple[str, ...], Excerpt | None]:
     attribution = explanation.attribution(explanation.label, against)
     values = np.append(attribution.values, [added for _, _, added in attribution.cells])
     names, places = named_parts(explanation)

@@ -22,7 +22,7 @@ class ErrorGroup(NamedTuple):
         answered: the label.
         errors: how many.
         of: how many of them carry which label, the most frequent first.
-        right: how many answers with this label are right, and the word speaks most for them as well.
+        right: how many answers with this label are right, and the word speaks most for them over the next label.
         examples: where it stood.
     """
 

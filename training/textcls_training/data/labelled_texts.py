@@ -67,6 +67,12 @@ class LabelledTexts:
             rationales=None if self.rationales is None else [self.rationales[i] for i in numbers],
         )
 
+    def counting(self) -> "LabelledTexts":
+        """Return the rows that count: one of weight 0 is as if it was not there. Where none counts, return all."""
+        if self.weights is None or all(self.weights) or not any(self.weights):
+            return self
+        return self.only([i for i, weight in enumerate(self.weights) if weight])
+
     def followed_by(self, rows: Sequence[tuple[str, str]]) -> "LabelledTexts":
         """Return these rows, and behind them more of a label and a text each, which weigh as rows do in the mean and
         have nothing in the columns beside the text.
@@ -136,8 +142,8 @@ class LabelledTexts:
 def labelled_texts_of(
     rows: Rows, targets: TargetOptions, spans: Sequence[Spans] | None = None, columns: Sequence[Column] = ()
 ) -> LabelledTexts:
-    """Return rows of files as they are trained on, with what stands in the `columns` beside the text."""
-    return LabelledTexts(
+    """Return the rows of files that are trained on, with what stands in the `columns` beside the text."""
+    found = LabelledTexts(
         texts=rows.texts,
         labels=() if isinstance(rows, LabelledSets) else rows.labels,
         label_sets=rows.labels if isinstance(rows, LabelledSets) else None,
@@ -151,3 +157,4 @@ def labelled_texts_of(
         columns=tuple(columns),
         cells=cells_of_rows(columns, rows.more) if columns else (),
     )
+    return found.counting()

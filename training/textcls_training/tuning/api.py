@@ -52,7 +52,7 @@ def tune(
         )
     rows = labelled_texts(texts, labels, "texts")
     if weights is not None:
-        rows = replace(rows, weights=checked_weights(weights, len(rows.texts)))
+        rows = replace(rows, weights=checked_weights(weights, len(rows.texts))).counting()
     how["measure"] = how["measure"] and str(how["measure"]).replace("-", "_")
     if how["measure"] not in (None, *get_args(Measure)):
         raise ConfigError(f"measure is {how['measure']!r}; it must be one of {', '.join(get_args(Measure))}.")
