@@ -13,7 +13,7 @@ import pytest
 from click.testing import Result
 
 from tests.annotation.server import Server, running
-from tests.command_line import run
+from tests.command_line import run, write_rows
 from textcls.data import TargetOptions, open_table, read_labelled
 
 pytest.importorskip("openai", reason="needs textcls[annotate]")
@@ -113,6 +113,10 @@ def test_check_says_whose_answers_the_labels_are_and_which_are_in_doubt(files: P
     shown = " ".join(result.stdout.split())
     assert "The labels of 12 rows are answers of small, contrary, and not of people" in shown
     assert "4 are less probable than 60%: textcls label --label-columns 'p_*' asks for them first" in shown
+    # A column of labels beside the answers is of people.
+    answered = rows(files / "out.csv")
+    write_rows(files / "both.csv", [(*answered[0], "label"), *((*row.values(), "billing") for row in answered)])
+    assert "and not of people" not in run("check", files / "both.csv").stdout
 
 
 def test_nothing_is_asked_twice(files: Path, server: Server) -> None:

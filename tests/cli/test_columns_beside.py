@@ -481,3 +481,11 @@ def test_a_plot_is_all_that_is_told(folder: Path, tmp_path: Path) -> None:
     said = fail(2, "inspect", folder / "m.onnx", "--plot", tmp_path / "columns.svg", "--json")
     assert "--json and --plot are told one at a time; give one of them." in said
     assert not (tmp_path / "columns.svg").exists()
+
+
+def test_columns_of_lists_and_objects_are_left_out_of_all_columns_and_told(tmp_path: Path) -> None:
+    rows = [{"text": f"{i} a", "label": "xy"[i % 2], "meta": None if i % 3 else {"k": i}, "n": i} for i in range(9)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = run("check", tmp_path / "rows.jsonl", "--column", "*", "--json")
+    assert [column["name"] for column in json.loads(result.stdout)["columns"]] == ["n"]
+    assert "'meta' hold lists or objects, and are left out of --column '*'." in result.stderr

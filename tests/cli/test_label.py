@@ -43,7 +43,10 @@ def test_options_that_do_not_go_together_are_refused(texts: Path) -> None:
 
 def test_answers_never_go_into_the_texts_nor_into_another_file(texts: Path, tmp_path: Path) -> None:
     assert "also the input" in fail(3, "label", texts, "--labels", "a,b", "-o", texts)
-    other = write_rows(tmp_path / "other.csv", [["text", "label"], ["a", "b"]])
+    other = write_rows(tmp_path / "other.jsonl", [["text", "label"], ["a", "b"]])
+    for name in ("labels.csv", "labels.xlsx", "labels.jsonl.gz"):
+        said = fail(2, "label", texts, "--labels", "a,b", "-o", tmp_path / name)
+        assert "Answers are written as JSON lines: name the --output labels" in said
     assert "is no answer" in fail(3, "label", texts, "--labels", "a,b", "-o", other)
     assert "has no rows" in fail(3, "label", write_rows(tmp_path / "empty.csv", [["text"]]), "--labels", "a,b")
 

@@ -151,6 +151,19 @@ def test_a_file_that_is_wrong_is_reported_and_nothing_is_done(
     assert train_call == {}
 
 
+def test_an_option_that_is_given_twice_where_one_is_meant_is_refused(
+    train_call: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    twice = run("train", "rows.csv", "--label-column", "text", "--label-column", "label")
+    assert twice.exit_code == 2
+    assert "it is given 2 times; name the columns of the levels of a tree in one: 'group > job'" in twice.stderr
+    monkeypatch.setenv("TEXTCLS_TRAIN_LABEL_COLUMN", "no such > column")
+    assert "'no such'" in run("train", "rows.csv").stderr
+    assert not train_call
+    run("train", "rows.csv", "--label-column", "label")
+    assert train_call["source"].labels == ["x", "y"]
+
+
 @pytest.mark.parametrize(
     ("written", "prices"),
     [

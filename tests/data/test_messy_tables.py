@@ -1,6 +1,7 @@
 """Tables as people have them: each line of the table is a file, and what becomes of it: its rows, or one sentence."""
 
 import bz2
+import gzip
 import io
 import json
 import lzma
@@ -382,3 +383,12 @@ def test_a_column_whose_name_has_several_lines_is_named_by_its_words(write: Writ
     for name in ("Text Message", "Text\\nMessage", "Text\nMessage"):
         with open_labelled([path], [name]) as table:
             assert [row.text for row in table.rows] == ["a b"]
+
+
+def test_texts_in_class_folders_may_be_packed(tmp_path: Path) -> None:
+    for name in ("good", "bad"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "good" / "1.txt.gz").write_bytes(gzip.compress(b"a fine day\n"))
+    (tmp_path / "bad" / "1.txt").write_text("a poor day\n")
+    found = read_labelled(tmp_path)
+    assert [*zip(found.texts, found.labels, strict=True)] == [("a poor day", "bad"), ("a fine day", "good")]

@@ -163,3 +163,15 @@ def test_a_map_that_is_none_is_refused(content: str, said: str, sample_path: Pat
     names = tmp_path / "names.csv"
     names.write_text(content, encoding="utf-8")
     assert said in fail(3, "train", sample_path, "--label-map", names, "--output", tmp_path / "m.onnx")
+
+
+def test_each_node_of_a_path_is_spelt_as_most_rows_have_it() -> None:
+    labels = ["Food > x"] * 10 + ["Food > y"] * 5 + ["FOOD > y"] * 8 + ["FOOD > Y"] * 2 + ["Traffic"] * 3
+    assert spelt_alike(labels) == {"FOOD > y": "Food > y", "FOOD > Y": "Food > y"}
+    # Whole names that nobody has are made of nodes that most have.
+    assert spelt_alike(["A > b", "A > c", "a > B", "a > B"]) == {"A > b": "A > B", "a > B": "A > B"}
+
+
+def test_of_spellings_that_are_as_frequent_one_that_can_be_typed_is_taken() -> None:
+    assert spelt_alike(["A\u200b", "A", "b"]) == {"A\u200b": "A"}
+    assert spelt_alike(["b", "B"]) == {"B": "b"}

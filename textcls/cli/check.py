@@ -24,6 +24,7 @@ from textcls.cli.options import (
 )
 from textcls.cli.reading import Reading
 from textcls.data import TargetOptions
+from textcls.data.columns import ANSWER
 from textcls.data.labelled import LabelledRow
 from textcls.data.memory import Readable
 from textcls.data.rows import Row
@@ -128,7 +129,8 @@ def check(
     with reading.table_of_targets(data, text_columns, label_column, targets) as table, validation as valid_table:
         valid_rows = None if valid_table is None else valid_table.rows
         rows = _keeping(table.rows, kept) if audits or wanted or mended_table is not None else table.rows
-        report = check_rows(rows, valid_rows, expected=table.label_columns, bad=reading.bad, columns=[*wanted])
+        how: dict[str, Any] = {"columns": [*wanted], "answers": table.label_column == ANSWER}
+        report = check_rows(rows, valid_rows, expected=table.label_columns, bad=reading.bad, **how)
     beside = read_columns(wanted, kept, [*table.text_columns, *label_columns(table.label_column, ())])
     mended = None
     if mended_table is not None:

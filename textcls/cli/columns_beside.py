@@ -1,7 +1,8 @@
 """The option `--column` of commands that read labelled rows: columns beside the text, and what they hold."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar, get_args
+from itertools import islice
+from typing import Any, Final, NamedTuple, TypeVar, get_args
 
 import click
 
@@ -18,8 +19,11 @@ from textcls.explain import telling_columns
 from textcls.labelling.answers import Chosen
 from textcls.model.columns import Column, Kind
 from textcls.model.label_paths import label_columns
+from textcls.model.text_columns import and_
 
 F = TypeVar("F", bound=Callable[..., Any])
+# Of so many rows it is looked whether their columns hold what is no value.
+_LOOKED_AT: Final = 1000
 
 
 def column_option(does: str) -> Callable[[F], F]:
@@ -65,9 +69,13 @@ def named_columns(
         taken = {*labelled.text_columns, targets.weight_column, *others}
     with open_tables(data, options, bad) as table:
         taken |= {*label_columns(labelled.label_column, table.columns)}
-        first = next(iter(table.rows), None)
-        if first is not None and first.fields.get("chosen") in get_args(Chosen):
+        rows = list(islice(table.rows, _LOOKED_AT))
+        if rows and rows[0].fields.get("chosen") in get_args(Chosen):
             taken |= {"row", "chosen", "by"}  # `textcls label` wrote it: how its answers came about
+        nested = {name for row in rows for name, value in row.fields.items() if isinstance(value, dict | list)} - taken
+        if nested:
+            reading.say([f"{and_(sorted(nested))} hold lists or objects, and are left out of --column '*'."])
+        taken |= nested
         if targets.label_columns:
             taken |= set(columns_of_labels(table.parts[0], targets, labelled.text_columns))
         return dict.fromkeys(name for name in table.columns if name not in taken) | named

@@ -12,7 +12,7 @@ from textcls._util import optional_dependencies
 from textcls._util.atomic_write import check_not_an_input
 from textcls.cli.options import PATH, new_label_column_option, new_text_column_option, reading_options
 from textcls.cli.reading import Reading
-from textcls.data import compression
+from textcls.data import compression, formats
 from textcls.data.labelled import LabelledRow
 from textcls.data.targets import Target, TargetOptions
 from textcls.display.html import label_page
@@ -107,6 +107,8 @@ def label(
     bare = data if compression.by_name(data) is None else data.with_suffix("")
     output = output or bare.with_suffix(".labels.jsonl")
     check_not_an_input(output, [data])
+    if formats.by_name(output) not in (None, "jsonl") or compression.by_name(output) is not None:
+        raise ConfigError(f"Answers are written as JSON lines: name the --output {output.stem}.jsonl.")
     learner_of = None if suspects else optional_dependencies.load(LEARNER, "textcls label")
     if suspects:
         targets = TargetOptions(label_separator=label_separator, several=True if several else None)
@@ -119,6 +121,9 @@ def label(
     if not any(text.strip() for text in work.texts):
         raise InputError(f"{data} has no text to label: {plural(len(work.texts), 'row')}, all without one.")
     if suspects:
+        if output.exists():
+            with closing(AnnotationsFile(output, several=work.several)) as file:
+                _check_same(file, work.as_they_came)  # before the rows are looked at, which takes its time
         work = work._replace(suspects=_suspects(work.rows, reading))
     _label(work, labels, output, learner_of, port)
 
@@ -190,10 +195,21 @@ def _begin(file: AnnotationsFile, given: Sequence[Annotation]) -> None:
     """Write the rows of DATA with their labels, or go on with them.
 
     Raises:
-        InputError: the file holds the answers to other rows: DATA has changed since.
+        InputError: as `_check_same` says.
     """
     if not file.answers:
         file.exchange(given)
+    _check_same(file, given)
+
+
+def _check_same(file: AnnotationsFile, given: Sequence[Annotation]) -> None:
+    """Refuse a file that holds the answers to other rows.
+
+    Raises:
+        InputError: it does.
+    """
+    if not file.answers:
+        return
     if len(file.answers) != len(given) or not all(map(_is_of, file.answers, given)):
         raise InputError(
             f"{file.path} was made of other rows than DATA has now: name another file with --output, or go on from it "

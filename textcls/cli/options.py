@@ -52,6 +52,31 @@ DATA = _Data(path_type=Path, allow_dash=True)
 _DELIMITERS: Final = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "bar": "|", "pipe": "|", "space": " "}
 
 model_argument = click.argument("model", type=PATH)
+
+
+class OnceOption(click.Option):
+    """An option that is given once, where click would take the last of several without a word; `hint` follows that."""
+
+    once = True  # for who reads it from a file
+
+    def __init__(self, names: Sequence[str], *, hint: str, **how: Any) -> None:
+        super().__init__(names, **how, multiple=True)
+        self._hint = hint
+
+    def value_from_envvar(self, ctx: click.Context) -> Any:
+        """Return the whole value of the variable, which may hold spaces."""
+        found = self.resolve_envvar_value(ctx)
+        return None if found is None else (found,)
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        """Return the value, or None without any."""
+        values = super().process_value(ctx, value)
+        if len(values) > 1:
+            raise click.BadParameter(f"it is given {len(values)} times; {self._hint}.", ctx, self)
+        return values[0] if values else None
+
+
+_LEVELS: Final = "name the columns of the levels of a tree in one: 'group > job'"
 data_argument = click.argument("data", type=DATA, nargs=-1, required=True)
 threshold_option = click.option(
     "--threshold",
@@ -75,6 +100,8 @@ exchange_option = click.option(
 html_option = click.option("--html", type=PATH, metavar="FILE", help="Write a self-contained HTML page.")
 label_column_option = click.option(
     "--label-column",
+    cls=OnceOption,
+    hint=_LEVELS,
     metavar="NAME",
     help="Column of the label, or those of the levels of a tree: 'group > job'.  [default: as in training]",
 )
@@ -88,6 +115,8 @@ new_text_column_option = click.option(
 )
 new_label_column_option = click.option(
     "--label-column",
+    cls=OnceOption,
+    hint=_LEVELS,
     metavar="NAME",
     help="Column of the label, or those of the levels of a tree: 'group > job'.  [default: label, or a well-known "
     "name]",

@@ -215,7 +215,7 @@ def _tables(path: Path) -> dict[str, Any]:
 
 def _value(option: click.Parameter, value: Any, where: str) -> Any:
     """Return `value` as click takes it: as it would stand on the command line."""
-    several = option.multiple or option.nargs == -1
+    several = (option.multiple and not getattr(option, "once", False)) or option.nargs == -1
     if isinstance(option, click.Option) and option.is_flag:
         if not isinstance(value, bool):
             raise ConfigError(f"{where}: true or false is needed, not {value!r}.")
@@ -233,7 +233,7 @@ def _value(option: click.Parameter, value: Any, where: str) -> Any:
     words = [str(one) for one in values]
     if any("\0" in word for word in words):
         raise ConfigError(f"{where}: a value with a null character stands for nothing.")
-    return words if several else words[0]
+    return words if several or option.multiple else words[0]
 
 
 def _meant(name: str, known: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ from typing import Final
 
 from textcls.data import decoding, formats
 from textcls.data.rows import LONGEST, TOO_LONG, Bad, Content, ReadOptions, Row
+from textcls.data.source import open_source, reading
 from textcls.errors import ConfigError, InputError
 
 # Columns of class folders.
@@ -56,8 +57,8 @@ def read(folder: Path, options: ReadOptions) -> Content:
 
 def _rows(folder: Path, encoding: str) -> Iterator[Row | Bad]:
     for path in sorted(path for path in folder.glob("*/**/*") if _is_text(path.relative_to(folder)) and path.is_file()):
-        with path.open("rb") as file:
-            data = file.read(_MOST_BYTES + 1)
+        with open_source(path) as source, reading(source.name):
+            data = source.stream.read(_MOST_BYTES + 1)
         if len(data) > _MOST_BYTES:
             yield Bad(str(path), f"{TOO_LONG}; shorten it or leave it out")
             continue

@@ -16,7 +16,7 @@ from textcls.data.tables import open_table
 from textcls.data.targets import required_label
 from textcls.errors import ConfigError, InputError
 from textcls.model.label_sets import LabelSet
-from textcls.model.labels import spelling
+from textcls.model.labels import BETWEEN_LEVELS, as_seen, spelling
 
 Rows = TypeVar("Rows", bound=Labelled | LabelledSets)
 # The columns of a file that maps labels.
@@ -32,11 +32,21 @@ def spelt_alike(labels: Iterable[str]) -> dict[str, str]:
 
 
 def _most_frequent(counts: Counter[str]) -> dict[str, str]:
-    """Return how labels are written most often, by what they share."""
-    alike: defaultdict[str, list[str]] = defaultdict(list)
+    """Return how labels are written most often, by what they share; of a path each node by itself.
+
+    Of spellings that are as frequent, one without signs that nobody sees is taken, or else the first.
+    """
+    alike: defaultdict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+    for name, count in counts.items():
+        parts = name.split(BETWEEN_LEVELS)
+        for last, part in enumerate(parts, 1):
+            alike[tuple(map(spelling, parts[:last]))][part.strip()] += count
+    best = {node: max(names, key=lambda name: (names[name], as_seen(name) == name)) for node, names in alike.items()}
+    found = {}
     for name in counts:
-        alike[spelling(name)].append(name)
-    return {plain: max(names, key=counts.__getitem__) for plain, names in alike.items()}
+        node = tuple(map(spelling, name.split(BETWEEN_LEVELS)))
+        found[spelling(name)] = BETWEEN_LEVELS.join(best[node[:last]] for last in range(1, len(node) + 1))
+    return found
 
 
 def read_map(path: Readable, separator: str | None = None) -> dict[str, str]:

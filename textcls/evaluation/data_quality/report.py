@@ -64,6 +64,7 @@ def check(
     expected: Sequence[str] = (),
     bad: BadRows | None = None,
     columns: Sequence[str] = (),
+    answers: bool = False,
 ) -> DataQualityReport:
     """Return what labelled `rows` are like, and what may be wrong with them and with validation rows beside them.
 
@@ -73,8 +74,9 @@ def check(
         expected: labels that rows should have, as those with a column of their own.
         bad: where rows are taken note of that cannot be used, while the others are read.
         columns: beside the text; rows that differ there are no copies.
+        answers: whether labels are answers of `textcls annotate`.
     """
-    survey = Survey(labels=Counter(dict.fromkeys(expected, 0)), columns=columns).extend(rows)
+    survey = Survey(labels=Counter(dict.fromkeys(expected, 0)), columns=columns, answers=answers).extend(rows)
     return report(survey, None if valid is None else Survey(columns=columns).extend(valid), bad)
 
 

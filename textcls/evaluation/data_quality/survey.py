@@ -58,7 +58,8 @@ class Survey:
         lightest: the smallest weight of a row.
         heaviest: the largest one.
         columns: beside the text; rows that differ there are no copies.
-        answered: how many labels were given by whom, where `textcls annotate` says so.
+        answers: whether labels are answers of `textcls annotate`.
+        answered: how many labels were given by whom, where it says so.
         unsure: numbers of the rows whose label that model gave less than `SURE`.
     """
 
@@ -76,6 +77,7 @@ class Survey:
     lightest: float = inf
     heaviest: float = -inf
     columns: Sequence[str] = ()
+    answers: bool = False
     answered: Counter[str] = field(default_factory=Counter)
     unsure: list[int] = field(default_factory=list)
     _number: dict[tuple[str, ...], int] = field(default_factory=dict)
@@ -119,7 +121,7 @@ class Survey:
         for text, label, row, weight in rows:
             self.add(text, label, weight, [row.fields.get(name) for name in self.columns])
             self.places.append(row)
-            if who := row.fields.get(ANSWERED_BY):
+            if self.answers and (who := row.fields.get(ANSWERED_BY)):
                 self.answered[str(who)] += 1
                 if _probability(row.fields.get(f"{PROBABILITY}{label}")) < SURE:
                     self.unsure.append(self.rows - 1)
