@@ -163,10 +163,31 @@ def test_a_run_that_ends_in_the_middle_keeps_no_answers_to_what_files_were_befor
     assert succeed(*call).startswith("5 rows in 1 file")
 
 
-def test_folders_that_were_moved_are_not_answered_again(model_path: Path, tmp_path: Path, data: Path) -> None:
+def test_folders_that_were_moved_are_not_answered_again(
+    model_path: Path, tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     succeed("predict", model_path, data, "-o", f"{tmp_path}/out/")
     moved = data.rename(tmp_path / "moved")
     assert succeed("predict", model_path, moved, "-o", f"{tmp_path}/out/").startswith("0 rows in 0 files")
+    (moved / "a.csv").write_text("text\nmy card\n")
+    (tmp_path / "beside").mkdir()
+    monkeypatch.chdir(tmp_path / "beside")
+    assert succeed("predict", model_path, "../moved", "-o", "../out/").startswith("1 row in 1 file")
+
+
+def test_what_another_run_writes_down_meanwhile_stays(
+    model_path: Path, tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer, calls = Answering._answer, [data / "a.csv", data / "b.jsonl"]
+
+    def and_another(work: Answering, classifier: Classifier, job: FileJob) -> FileAnswered:
+        if calls:
+            succeed("predict", model_path, calls.pop(), "-o", f"{tmp_path}/out/")
+        return answer(work, classifier, job)
+
+    monkeypatch.setattr(Answering, "_answer", and_another)
+    succeed("predict", model_path, data / "c.parquet", "-o", f"{tmp_path}/out/")
+    assert succeed("predict", model_path, data, "-o", f"{tmp_path}/out/").startswith("0 rows in 0 files")
 
 
 def test_what_a_killed_worker_left_goes_once_nobody_writes_to_it(model_path: Path, tmp_path: Path, data: Path) -> None:
@@ -198,7 +219,9 @@ def test_answers_to_another_file_of_the_same_name_stay(model_path: Path, tmp_pat
     succeed("predict", model_path, data, "-o", f"{tmp_path}/out/")
     before = hashes(tmp_path / "out")
     (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "a.csv").write_text("text\nmy card\n")
+    first = (data / "a.csv").stat()
+    (tmp_path / "other" / "a.csv").write_text("text\nmy card\n".ljust(first.st_size))
+    os.utime(tmp_path / "other" / "a.csv", ns=(first.st_mtime_ns, first.st_mtime_ns))  # as archives may write them
     said = fail(2, "predict", model_path, tmp_path / "other", "-o", f"{tmp_path}/out/")
     assert f"a.csv holds the answers to {data / 'a.csv'}, and not to {tmp_path / 'other' / 'a.csv'}; choose" in said
     assert hashes(tmp_path / "out") == before

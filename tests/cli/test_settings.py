@@ -180,7 +180,7 @@ def test_an_option_of_two_values_is_a_list_or_a_list_of_such(
     (tmp_path / "textcls.toml").write_text(f"[annotate]\nprice = {written}\n")
     context = click.Context(annotate)
     if prices is None:
-        with pytest.raises(ConfigError, match=r"\[annotate\] price: .*values? (is needed|are required)"):
+        with pytest.raises(ConfigError, match=r"\[annotate\] price: .*(numbers is needed|values are required)"):
             settings.defaults(Path("textcls.toml"), context, ["annotate"])
         return
     found = settings.defaults(Path("textcls.toml"), context, ["annotate"])["prices"]

@@ -111,7 +111,7 @@ def test_what_others_have_taught_meanwhile_is_not_lost(model: Path, monkeypatch:
 
     monkeypatch.setattr(command, "teach", and_another)
     said = fail(4, "teach", model, "--label", "plants", "--example", "an oak")
-    assert "was replaced since it was loaded. Load it again first" in said
+    assert "was replaced since it was read, and its content would be lost: give the command again" in said
     assert {"animals", "plants"} & {*Classifier.load(model).labels} == {"animals"}
 
 

@@ -164,7 +164,10 @@ def test_a_threshold_goes_into_no_other_model_than_the_one_it_was_chosen_for(
     monkeypatch.setattr(evaluation, "evaluate_rows", and_replaced)
     result = run("evaluate", model, heldout, "--threshold", "0.6", "--store")
     assert result.exit_code == 4
-    assert f"{model} was replaced since it was loaded. Load it again first" in result.stderr
+    assert (
+        f"{model} was replaced since it was read, and its content would be lost: give the command again"
+        in result.stderr
+    )
     assert Classifier.load(model).info.threshold == 0.25
 
 

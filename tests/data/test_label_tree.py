@@ -41,6 +41,8 @@ def test_weights_of_labels_name_nodes_as_rows_do_or_whole_paths(
     (tmp_path / "weights.json").write_text('{"billing": 3, "goods > shipping": 2}')
     how = ("--class-weight", tmp_path / "weights.json", "--epochs", "1", "--vectors", "none", "-o", tmp_path / "m.onnx")
     succeed("train", sample_path, "--label-tree", tree, *how)
+    (tmp_path / "weights.json").write_text('{"billing": 3, "money > billing": 2}')
+    assert "weighs a node twice" in fail(2, "train", sample_path, "--label-tree", tree, "--quiet", *how)
     (tmp_path / "weights.json").write_text('{"nothing": 3}')
     assert "a weight for 'nothing', which no" in fail(2, "train", sample_path, "--label-tree", tree, "--quiet", *how)
 

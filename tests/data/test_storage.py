@@ -322,6 +322,10 @@ def test_no_message_of_files_in_folders_shows_what_opens_them(
 ODD = ("\u00fc.csv", "h#1.csv", "a b.csv", "100%25.csv", "br[1].csv")
 
 
+def test_names_of_an_fsspec_store_are_shown_whole_and_keys_are_not() -> None:
+    assert storage.without_secrets("fsspec+sftp://me:SECRET@host/a#1?b.csv") == "fsspec+sftp://host/a#1?b.csv"
+
+
 @pytest.mark.parametrize("scheme", ["file://", "fsspec+file://"])
 def test_files_behind_urls_may_have_any_name(scheme: str, model_path: Path, tmp_path: Path) -> None:
     if scheme != "file://":

@@ -313,7 +313,7 @@ def test_a_file_that_somebody_has_replaced_is_not_overwritten(model: Path, proto
         teach(client)
         shutil.copy(prototypes_path, beside := model.with_suffix(".new"))
         beside.replace(model)
-        assert "Load it again first" in message(teach(client, "more"), 409)
+        assert "reload first, then try again" in message(teach(client, "more"), 409)
         assert model.read_bytes() == prototypes_path.read_bytes()
         assert client.post("/v1/admin/reload", headers=bearer(ADMIN)).json()["generation"] == 3
         assert teach(client, "more").status_code == 200

@@ -141,7 +141,10 @@ def test_all_rows_that_there_ever_were_are_known_as_learned(first: Path, tmp_pat
     for text in FIRST.texts:
         judged.add(text)
     assert judged.share == 1
-    assert [note for note in notes.notes if "promise too much" in note] == [
+    told = [note for note in notes.notes if "promise too much" in note]
+    pipeline.train(third, tmp_path / "third.onnx", valid=rows_of(OLD, 60, 8), from_state=state, callback=notes)
+    assert told == [note for note in notes.notes if "promise too much" in note]
+    assert told == [
         f"About 100% of the validation texts were learned from before ({state}), so they promise too much: name others."
     ]
 
@@ -160,6 +163,16 @@ def test_names_that_labels_had_are_known_where_a_training_goes_on(tmp_path: Path
     again = run("train", sample_path, "--from", tmp_path / "t", "--label-map", names, "-o", tmp_path / "c.onnx")
     assert "is to be renamed" not in again.stderr
     assert Classifier.load(tmp_path / "c.onnx").labels == Classifier.load(tmp_path / "b.onnx").labels
+    # Validation rows and weights of labels are read as the rows are, and another map adds to the names.
+    write_rows(names, [("label", "new_label"), ("billing", "money")])
+    (tmp_path / "weights.json").write_text('{"account": 2, "shop": 3}')
+    more = ("--valid", sample_path, "--label-map", names, "--class-weight", tmp_path / "weights.json", "-q")
+    succeed("train", sample_path, "--from", tmp_path / "t", "-o", tmp_path / "d.onnx", *more)
+    info = Classifier.load(tmp_path / "d.onnx").info
+    assert {"people", "shop", "money"} <= {*info.labels}
+    assert "account" not in info.labels
+    assert info.training["class_weight"]["people"] == 2
+    assert "billing" not in info.training["labels_renamed"]  # rows of before have that label
 
 
 def test_a_split_holds_out_the_rows_that_it_held_out_before(first: Path) -> None:

@@ -221,9 +221,10 @@ def _value(option: click.Parameter, value: Any, where: str) -> Any:
             raise ConfigError(f"{where}: true or false is needed, not {value!r}.")
         return value
     if isinstance(option, click.Option) and option.nargs > 1:
-        given = value if isinstance(value, list) and all(isinstance(one, list) for one in value) else [value]
-        if not all(isinstance(each, list) and all(type(one) in (str, int, float) for one in each) for each in given):
-            raise ConfigError(f"{where}: a list of {option.nargs} values is needed, not {value!r}.")
+        lists = option.multiple and isinstance(value, list) and bool(value) and isinstance(value[0], list)
+        given = value if lists else [value]
+        if not all(isinstance(each, list) and all(type(one) in (int, float) for one in each) for each in given):
+            raise ConfigError(f"{where}: a list of {option.nargs} numbers is needed, not {value!r}.")
         found = [[str(one) for one in each] for each in given]
         return found if option.multiple else found[0]
     values = value if isinstance(value, list) and several else [value]

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import Final, NamedTuple, overload
 
@@ -70,6 +70,11 @@ class LabelNames(NamedTuple):
             one = cls.of_labels(training.labels, training.label_column, _renamed(training), several=training.several)
             found = found._replace(paths={**found.paths, **one.paths}, renamed={**found.renamed, **one.renamed})
         return found
+
+    def but_for(self, names: Iterable[str]) -> "LabelNames":
+        """Return these, but for other names that are renamed otherwise."""
+        taken = set(map(_shared, names))
+        return self._replace(renamed={old: new for old, new in self.renamed.items() if old not in taken})
 
     @overload
     def target(self, target: str, bad: BadRows) -> str: ...

@@ -92,6 +92,11 @@ class Renaming:
         self._of_spelling = {spelling(old): new for old, new in names.items()} if merge else {}
         self._spelt: dict[str, str] = {}
 
+    @property
+    def old_names(self) -> Iterable[str]:
+        """The labels that a file maps."""
+        return self._names
+
     def learn(self, rows: Rows, *, skip: bool = False) -> list[str]:
         """Take the labels of training rows as those that there are, and return what is to be said of it.
 
@@ -126,11 +131,18 @@ class Renaming:
         renamed = {old: new for old in self._names if (new := self._name(old)) in there and old not in there}
         return replace(rows, labels=labels, renamed=renamed)
 
-    def of_weights(self, weights: str | Mapping[str, float]) -> str | Mapping[str, float]:
-        """Return the weights of labels under the paths of these in the tree, as which rows have them."""
-        if self._tree is None or isinstance(weights, str):
+    def of_weights(self, weights: Mapping[str, float]) -> Mapping[str, float]:
+        """Return the weights of labels under the paths of these in the tree, as which rows have them.
+
+        Raises:
+            ConfigError: a node has two.
+        """
+        if self._tree is None:
             return weights
-        return {self._tree.path(label): weight for label, weight in weights.items()}
+        found = {self._tree.path(label): weight for label, weight in weights.items()}
+        if len(found) < len(weights):
+            raise ConfigError("--class-weight weighs a node twice, by its name and by its path; leave one of them out.")
+        return found
 
     def in_tree(self, rows: Rows, bad: BadRows) -> Rows:
         """Return renamed rows without those whose label the tree lacks, which go to `bad`."""

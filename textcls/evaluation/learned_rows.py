@@ -1,6 +1,6 @@
 """Whether rows are some that a model has learned from, which it answers better than new ones."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from typing import Final, TypeVar
 
 from textcls.evaluation import intervals
@@ -23,7 +23,6 @@ class LearnedRows:
     def __init__(self, info: ModelInfo) -> None:
         found = LearnedTexts.of_model(info) or LearnedTexts((), 0.0)
         self._info, self._learned = info, found
-        self._hashes = frozenset(found.hashes)
         self._looked_at: set[int] = set()
         self._rows = 0
 
@@ -45,10 +44,16 @@ class LearnedRows:
         """About which share of the texts was learned from; 0 where that is no more than is to be expected of new rows
         of the same kind, whose texts may recur. All, where rows are as many as in the training, and each is known.
         """
-        seen = len(self._looked_at & self._hashes)
-        if seen == len(self._looked_at) > 0 and self._rows == self._info.training.get("rows"):
+        every = self._looked_at <= {*self._learned.hashes} and len(self._looked_at) > 0
+        if every and self._rows == self._info.training.get("rows"):
             return 1.0
-        if seen < _LEAST:
-            return 0.0
-        found = intervals.share(seen, len(self._looked_at))
-        return found.value if found.low > self._learned.recurring + _TOLD else 0.0
+        return learned_share(self._learned, self._looked_at)
+
+
+def learned_share(learned: LearnedTexts, hashes: Set[int]) -> float:
+    """Return about which share of the texts with these hashes was learned from, as `LearnedRows.share` tells it."""
+    known = {one for one in hashes if one <= learned.most}
+    if (seen := len(known & {*learned.hashes})) < _LEAST:
+        return 0.0
+    found = intervals.share(seen, len(known))
+    return found.value if found.low > learned.recurring + _TOLD else 0.0

@@ -6,8 +6,10 @@ file, in one folder apart.
 """
 
 import json
+import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from hashlib import sha256
@@ -29,6 +31,8 @@ from textcls.model.classifier import Classifier
 MANIFEST: Final = "_textcls.json"
 # In it: of each file of answers the file that they are of.
 _FILES: Final = "files"
+# Web servers tell of so many files at a time.
+_ASKED_AT_ONCE: Final = 16
 _ANOTHER: Final = "choose another folder, or empty it"
 # Of how many files notes are told, and of how many failures the reasons.
 SHOWN: Final = 5
@@ -215,7 +219,8 @@ def answer_folder(
     _refuse_own_inputs(folder, named)
     there = folder.files()
     answered = _Answered(folder, work.manifest(), there, named)
-    named = {inside: storage.dated(file) for inside, file in named.items()}
+    with ThreadPoolExecutor(_ASKED_AT_ONCE) as threads:
+        named = dict(zip(named, threads.map(storage.dated, named.values()), strict=True))
     kept = {inside for inside, file in named.items() if inside in there and answered.is_of(inside, file)}
     todo = {inside: file for inside, file in named.items() if inside not in kept}
     jobs = [FileJob(file.name, folder.place(inside), file.bytes) for inside, file in todo.items()]
@@ -328,10 +333,8 @@ class _Answered:
     ) -> None:
         before = _json(folder.read(MANIFEST)) if MANIFEST in there else {}
         self._folder, self._manifest = folder, manifest
-        files = before.pop(_FILES, {})
-        self._files: dict[str, Any] = files if isinstance(files, dict) else {}
-        # Of files that this run does not want it knows nothing.
-        self._others = {inside: of for inside, of in self._files.items() if inside not in wanted}
+        self._wanted, self._files = wanted, _files_of(before)
+        before.pop(_FILES, None)
         held = {*there} - {MANIFEST} if before else {*there} & {*wanted}
         if held and before != manifest:
             differ = ", ".join(key for key, value in manifest.items() if before.get(key) != value)
@@ -350,23 +353,31 @@ class _Answered:
         if not isinstance(known, list) or not known:
             return False
         name, *state = _origin(file)
-        # A file of this machine that was moved is the same.
-        if known[1:] == state and None not in state and (known[0] == name or not storage.is_url(file.name)):
-            return True
+        # Where the other file is gone, this is it, which was moved.
+        if known[0] == name or not (storage.is_url(name) or os.path.lexists(known[0])):
+            return known[1:] == state and None not in state
         if known[0] != name:
             raise ConfigError(f"In {self}, {inside} holds the answers to {known[0]}, and not to {name}; {_ANOTHER}.")
         return False
 
     def write(self, files: Mapping[str, Found]) -> None:
         """Write down that answers, once they are there, are those to these of the files that are wanted."""
-        files_now = {inside: _origin(file) for inside, file in files.items()}
-        whole = {**self._manifest, _FILES: {**self._others, **files_now}}
+        # What other runs have written down meanwhile stays.
+        now = _files_of(_json(self._folder.read(MANIFEST)))
+        others = {inside: of for inside, of in now.items() if inside not in self._wanted}
+        whole = {**self._manifest, _FILES: {**others, **{inside: _origin(file) for inside, file in files.items()}}}
         self._folder.write(MANIFEST, json.dumps(whole, indent=1).encode() + b"\n")
+
+
+def _files_of(manifest: dict[str, Any]) -> dict[str, Any]:
+    files = manifest.get(_FILES)
+    return files if isinstance(files, dict) else {}
 
 
 def _origin(file: Found) -> list[Any]:
     """Return which file it is, its size and when it was changed, None if nobody knows, as JSON reads it."""
-    name = storage.without_secrets(file.name) if storage.is_url(file.name) else str(Path(file.name).absolute())
+    here = os.path.abspath(file.name)  # noqa: PTH100 - a link is called as it is
+    name = storage.without_secrets(file.name) if storage.is_url(file.name) else here
     return [name, file.bytes, None if isnan(file.changed) else file.changed]
 
 

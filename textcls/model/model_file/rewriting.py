@@ -3,10 +3,13 @@
 import os
 from hashlib import sha256
 from pathlib import Path
+from typing import Final
 
 from textcls._util.atomic_write import atomic_write, sync_folder
 from textcls.errors import ArtifactError, SurroundingsError
 from textcls.model.artifact import MOST_BYTES, REGISTRY, read_file
+
+_AGAIN: Final = "give the command again"
 
 
 def check_not_published(path: Path) -> None:
@@ -19,27 +22,25 @@ def check_not_published(path: Path) -> None:
         raise ArtifactError(f"{path} is a version of a registry, which never changes: change a copy, and publish that.")
 
 
-def content(path: Path, digest: str, most: int = MOST_BYTES) -> bytes:
+def content(path: Path, digest: str, most: int = MOST_BYTES, advice: str = _AGAIN) -> bytes:
     """Return the content of a model file that must still be the one that was read.
 
     Args:
         path: the file.
         digest: its SHA-256 when it was read.
         most: bytes that it may have.
+        advice: what to do if it is another one.
 
     Raises:
         ArtifactError: it is another one, or it cannot be read.
     """
     data = read_file(path, most)
     if sha256(data).hexdigest() != digest:
-        raise ArtifactError(
-            f"{path} was replaced since it was loaded. Load it again first, so that its content is not lost, then try "
-            "again."
-        )
+        raise ArtifactError(f"{path} was replaced since it was read, and its content would be lost: {advice}.")
     return data
 
 
-def rewrite(path: Path, data: bytes, digest: str, most: int = MOST_BYTES, kind: str = "") -> None:
+def rewrite(path: Path, data: bytes, digest: str, most: int = MOST_BYTES, advice: str = _AGAIN, kind: str = "") -> None:
     """Let `data` be the content of a model file, on disk when this returns.
 
     Args:
@@ -47,6 +48,7 @@ def rewrite(path: Path, data: bytes, digest: str, most: int = MOST_BYTES, kind: 
         data: its new content.
         digest: SHA-256 that it must have until then.
         most: bytes that it may have.
+        advice: what to do if it is another one.
         kind: stands in the name of the file beside it, for whoever looks for those of killed processes.
 
     Raises:
@@ -59,7 +61,7 @@ def rewrite(path: Path, data: bytes, digest: str, most: int = MOST_BYTES, kind: 
             file.flush()
             os.fsync(file.fileno())
             # Once more, and last: it took some time to come here.
-            content(path, digest, most)
+            content(path, digest, most, advice)
         sync_folder(path.resolve().parent)
     except OSError as error:
         raise SurroundingsError(f"{path} cannot be written: {os.strerror(error.errno or 0)}.") from error

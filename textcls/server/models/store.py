@@ -34,6 +34,7 @@ from textcls.server.settings import Settings
 from textcls.server.system import shared_folder
 
 _MANIFEST: Final = "generation.json"
+_RELOAD: Final = "reload first, then try again"
 _BEGUN: Final = "begun.json"
 _DRAINING: Final = "draining"
 _LOGGER: Final = logging.getLogger(__name__)
@@ -136,7 +137,7 @@ class GenerationStore:
                     "and publish that."
                 )
             rewriting.check(path)
-            data = content(path, before, self._most_bytes)
+            data = content(path, before, self._most_bytes, _RELOAD)
             made = make(data, path, before)
             if made.content == data:
                 return Rewritten(manifest.number, before, before)
@@ -148,7 +149,7 @@ class GenerationStore:
             try:
                 shared_folder.write(self.folder / f"{digest}.onnx", made.content)
                 shared_folder.write(self._begun, after.to_bytes())
-                rewrite(path, made.content, before, self._most_bytes, rewriting.KIND)
+                rewrite(path, made.content, before, self._most_bytes, _RELOAD, rewriting.KIND)
             finally:
                 self._finish()
         return Rewritten(after.number, before, digest)

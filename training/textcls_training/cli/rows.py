@@ -15,7 +15,8 @@ from textcls.data import (
     read_label_sets,
     read_labelled,
 )
-from textcls.data.labelled import NOTHING_USUAL, USUAL
+from textcls.data.label_names import LabelNames
+from textcls.data.labelled import NOTHING_USUAL, USUAL, LabelledOptions
 from textcls.data.memory import Readable
 from textcls.data.renaming import Renaming
 from textcls.data.text_store import TextStore
@@ -49,8 +50,7 @@ def read_rows(
     usual, usual_targets = USUAL, NOTHING_USUAL
     if before is not None:
         usual, usual_targets = before.usual(), before.usual_targets()
-        if renaming is not None and usual.names is not None:
-            usual = usual._replace(names=usual.names._replace(renamed={}))  # They are renamed anew.
+        usual = usual._replace(names=names_before(before, renaming))
         targets = replace(targets, several=before.several) if targets.label_sets is None else targets
     rows: Rows = read_labelled(
         data,
@@ -69,6 +69,12 @@ def read_rows(
         reading.say(renaming.learn(rows, skip=reading.bad.skip))
         rows = renaming.in_tree(renaming.of(rows), reading.bad)
     return rows if rationale_column is None else _with_spans(rows, rationale_column, reading)
+
+
+def names_before(before: Facts | None, renaming: Renaming | None) -> LabelNames | None:
+    """Return by what other names rows may call labels of the training before, but for those that are renamed now."""
+    names = None if before is None else before.usual().names
+    return names if names is None or renaming is None else names.but_for(renaming.old_names)
 
 
 def as_before(targets: TargetOptions, before: Facts) -> TargetOptions:
@@ -104,14 +110,17 @@ def read_valid(
     targets: TargetOptions,
     renaming: Renaming | None = None,
     beside: Sequence[str] = (),
+    before: Facts | None = None,
 ) -> Rows:
     """Read the validation rows; one with a label that no training row has cannot be used."""
     columns = [path], rows.text_columns, None if targets.label_columns else rows.label_column
     found: Rows
+    usual = USUAL._replace(names=names_before(before, renaming))
+    how: LabelledOptions = {"usual": usual, "more": beside, "options": reading.options, "bad": reading.bad}
     if isinstance(rows, LabelledSets):
-        found = read_label_sets(*columns, more=beside, options=reading.options, bad=reading.bad, targets=targets)
+        found = read_label_sets(*columns, targets=targets, **how)
     else:
-        found = read_labelled(*columns, more=beside, options=reading.options, bad=reading.bad)
+        found = read_labelled(*columns, **how)
     reading.say(found.notes)
     if renaming is not None:
         found = renaming.of(found)

@@ -30,7 +30,7 @@ from textcls.cli.options import (
     target_options,
 )
 from textcls.cli.reading import Reading
-from textcls.data import TargetOptions, compression
+from textcls.data import BadRows, TargetOptions, compression
 from textcls.data.label_tree import read_tree
 from textcls.data.memory import Readable
 from textcls.data.patterns import is_pattern
@@ -49,11 +49,11 @@ from textcls.model.classifier import Classifier
 from textcls.model.columns import Column
 from textcls.model.model_file.onnx_file import metadata
 from textcls_training.cli.beside import BesideModel
-from textcls_training.cli.rows import as_before, columns_beside, read_more, read_rows, read_valid
+from textcls_training.cli.rows import as_before, columns_beside, names_before, read_more, read_rows, read_valid
 from textcls_training.config.clock import Clock
 from textcls_training.config.memory import spill_of
 from textcls_training.config.needs import unmet
-from textcls_training.config.settings import from_options
+from textcls_training.config.settings import ClassWeight, from_options
 from textcls_training.config.shared_options import train_options
 from textcls_training.data.labelled_texts import ONE_COLUMN, Rows, labelled_texts_of
 from textcls_training.data.rationales import Spans
@@ -225,18 +225,17 @@ def train(
     clock = Clock()
     texts = TextStore(spill_of(settings["max_memory"], output))
     renaming = _renaming(label_map, label_tree, targets, merge=merge_labels)
-    if renaming is not None:
-        settings["class_weight"] = renaming.of_weights(from_options(settings).class_weight)
-        if probabilities:
-            reading.say([f"The columns {probabilities} are read under the new names of the labels."])
+    if renaming is not None and probabilities:
+        reading.say([f"The columns {probabilities} are read under the new names of the labels."])
     wanted = named_columns(columns, data, text_columns, label_column, targets, reading, (rationale_column,))
     before = None if from_state is None else Facts.of(from_state)
+    settings["class_weight"] = _weights(from_options(settings).class_weight, renaming, before)
     rows = read_rows(
         data, text_columns, label_column, rationale_column, reading, targets, texts, renaming, list(wanted), before
     )
     beside = columns_beside(wanted, rows, reading)
     written = targets if before is None else as_before(targets, before)
-    valid_rows = read_valid(valid, rows, reading, written, renaming, list(wanted)) if valid else None
+    valid_rows = read_valid(valid, rows, reading, written, renaming, list(wanted), before) if valid else None
     more_texts = None
     if unlabelled:
         more_texts = read_more(unlabelled, rows, valid_rows, probabilities, settings["unlabelled_rows"], reading)
@@ -305,6 +304,14 @@ def _renaming(
         return None
     names = read_map(label_map, targets.label_separator) if label_map else {}
     return Renaming(names, merge=merge, tree=read_tree(label_tree) if label_tree else None)
+
+
+def _weights(given: ClassWeight, renaming: Renaming | None, before: Facts | None) -> ClassWeight:
+    """Return the weights of labels under the names that these have in the model."""
+    if isinstance(given, str):
+        return given
+    weights, names = given if renaming is None else renaming.of_weights(given), names_before(before, renaming)
+    return weights if names is None else {names.name(label, BadRows()): weight for label, weight in weights.items()}
 
 
 def _threshold_of(model: Path) -> float | None:

@@ -18,6 +18,7 @@ import numpy as np
 from textcls._util.spill import IN_MEMORY, Spill
 from textcls.display.text import listed, percent
 from textcls.errors import ConfigError, InputError
+from textcls.evaluation.learned_rows import learned_share
 from textcls.model.features import FeatureConfig, word_hashes
 from textcls.model.labels import labels_problem
 from textcls.model.learned_texts import LearnedTexts, hash_of
@@ -78,7 +79,9 @@ class Continuation:
             raise ConfigError("Rationales cannot be learned from yet where a training goes on; leave the column out.")
         self.finished, self.new = finished, new
         self.config = _merged(finished, config)
-        self.given = replace(joined(finished.rehearsal.rows, new), renamed={**facts.renamed, **new.renamed})
+        given, renamed = joined(finished.rehearsal.rows, new), {**facts.renamed, **new.renamed}
+        labels = {*facts.labels, *given.labels_in_use()}
+        self.given = replace(given, renamed={old: new for old, new in renamed.items() if old not in labels})
 
     @property
     def anew(self) -> bool:
@@ -92,14 +95,12 @@ class Continuation:
 
     def judged_by(self, valid: LabelledTexts) -> str | None:
         """Return a sentence about validation rows that were learned from in earlier trainings, if there are such."""
-        learned, hashes = self.learned_texts, set(map(hash_of, valid.texts))
-        known = {one for one in hashes if one <= learned.most}
-        if not (seen := known & {*learned.hashes}):
+        share = learned_share(self.learned_texts, set(map(hash_of, valid.texts)))
+        if not share:
             return None
-        about = "" if len(known) == len(hashes) else "About "
         return (
-            f"{about}{percent(len(seen) / len(known), 0)} of the validation texts were learned from before "
-            f"({self.finished.path}), so they promise too much: name others."
+            f"About {percent(share, 0)} of the validation texts were learned from before ({self.finished.path}), so "
+            "they promise too much: name others."
         )
 
     @property
