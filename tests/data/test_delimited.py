@@ -1,7 +1,10 @@
 """Tables with a sign between their fields: which sign, whether there is a header, and what quotes mean."""
 
+from pathlib import Path
+
 import pytest
 
+from tests.command_line import succeed
 from tests.data.tables import CSV, TWO, Write, notes_of, refusal, rows_of
 from textcls import ConfigError, InputError
 from textcls.data import BadRows, read_labelled
@@ -68,3 +71,11 @@ def test_a_quote_that_is_never_closed_is_told_by_the_row_in_which_it_opens_and_n
     path = write("a.csv", 'text,label\n"a\nb",x\n"c,y\n' + "d,z\n" * 5000)
     with pytest.raises(InputError, match=r"line 4: a quote in this row is never closed"):
         read_labelled(path, bad=BadRows(skip=True))
+
+
+def test_a_table_without_names_is_read_again_as_it_was_written(tmp_path: Path) -> None:
+    (tmp_path / "rows.tsv").write_text("a b\tx\nc d\ty\n")
+    how = ("--no-header", "--text-column", "1", "--label-column", "2")
+    succeed("check", tmp_path / "rows.tsv", *how, "--write", tmp_path / "again.tsv")
+    assert (tmp_path / "again.tsv").read_text().splitlines() == ["1\t2", "a b\tx", "c d\ty"]
+    assert "2 rows, 2 labels" in succeed("check", tmp_path / "again.tsv", *how)
