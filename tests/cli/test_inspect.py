@@ -179,3 +179,13 @@ def test_evidence_of_no_rows_is_refused(model_path: Path, tmp_path: Path) -> Non
     for head in (["text"], ["text", "label"]):
         empty = write_rows(tmp_path / "empty.csv", [head])
         assert "empty.csv has no rows." in fail(3, "inspect", model_path, "--evidence", empty)
+
+
+def test_what_a_whole_table_cannot_have_is_refused(model_path: Path, sample_path: Path, tmp_path: Path) -> None:
+    call = ("inspect", model_path, "--evidence", sample_path)
+    (tmp_path / "pairs.txt").write_text("card, bill\n")
+    for option in (("--html", tmp_path / "x.html"), ("--json",), ("--label", "billing"), ("--top", "3")):
+        assert "leave --" in fail(2, *call, "--lexicon", tmp_path / "t.csv", *option)
+    for option in (("--label", "billing"), ("--top", "3")):
+        assert "leave --" in fail(2, *call, "--exchange", tmp_path / "pairs.txt", *option)
+    assert not (tmp_path / "t.csv").exists()

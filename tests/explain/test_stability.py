@@ -106,8 +106,17 @@ def test_resamples_of_other_rows_are_refused(model_path: Path, tmp_path: Path, s
     rows = write_rows(tmp_path / "half.csv", [("text", "label"), *half])
     succeed("train", sample_path, "-o", tmp_path / "all.onnx", *how)
     succeed("train", rows, "-o", tmp_path / "half.onnx", *how)
-    said = fail(2, "explain", tmp_path / "all.onnx", "my card", "--stability", tmp_path / "half.onnx")
-    assert "half.onnx learned from other rows than" in said
+    assert "Over 2 models" in succeed(
+        "explain", tmp_path / "all.onnx", "my card", "--stability", tmp_path / "half.onnx"
+    )
+    left = tmp_path / "all.resamples"
+    left.mkdir()
+    for name in ("1.onnx", "2.onnx"):  # the one that is explained counts once
+        (left / name).write_bytes((tmp_path / ("all.onnx" if name == "1.onnx" else "half.onnx")).read_bytes())
+    said = fail(2, "explain", tmp_path / "all.onnx", "my card", "--stability", left)
+    assert "2.onnx was made of other rows than" in said
+    left.rename(tmp_path / "others")
+    assert "Over 2 models" in succeed("explain", tmp_path / "all.onnx", "my card", "--stability", tmp_path / "others")
 
 
 def test_training_leaves_models_of_resampled_rows_beside_the_model(tmp_path: Path, sample_path: Path) -> None:

@@ -207,3 +207,17 @@ def test_names_and_keys_that_are_none_are_refused_without_being_shown(tmp_path: 
         auth.load(Settings(api_keys_file=path))
     assert KEYS[0] not in str(caught.value)
     assert "odd" not in str(caught.value)
+
+
+def test_a_key_of_callers_is_not_that_of_the_administrator(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEXTCLS_API_KEYS", f"caller:{16 * 'x'}")
+    monkeypatch.setenv("TEXTCLS_ADMIN_KEY", 16 * "x")
+    with pytest.raises(ConfigError, match="An API key is the admin key as well"):
+        auth.load(Settings())
+    monkeypatch.setenv("TEXTCLS_ADMIN_KEY", 16 * "y")
+    assert auth.load(Settings())[0].names == {"caller"}
+
+
+def test_a_file_of_keys_may_begin_as_windows_writes_it(tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text("\ufeffcaller:" + 16 * "x" + "\r\n", encoding="utf-8")
+    assert auth.load(Settings(api_keys_file=tmp_path / "keys"))[0].names == {"caller"}

@@ -142,6 +142,7 @@ def test_a_reload_needs_the_admin_key_and_says_how_many_workers_took_part(store:
             "changed_labels": [],
             "changed_columns": [],
             "changed_tasks": [],
+            "changed_models": [],
         }
         assert client.get("/v1/models", headers=bearer(KEYS[0])).json()["generation"] == 2
 
@@ -213,7 +214,7 @@ def test_labels_in_another_order_are_the_same_labels(model: Path, model_path: Pa
     store = GenerationStore(folder, [str(model)], Settings(same_labels=True))
     store.publish()
     change_metadata(model_path, model, labels=LABELS[::-1])
-    assert store.publish() == (2, ((), (), ()))
+    assert store.publish() == (2, ((), (), (), ()))
 
 
 def test_a_reload_to_a_model_that_reads_other_columns_says_so_or_is_refused(
@@ -229,7 +230,27 @@ def test_a_reload_to_a_model_that_reads_other_columns_says_so_or_is_refused(
     said = r"The columns would change \(tickets: 2 added 'title' 'body', 0 removed\), and same_labels is set"
     with pytest.raises(ArtifactError, match=said):
         strict.publish()
-    assert store.publish().changes == ((), (("tickets", ("title", "body"), ()),), ())
+    assert store.publish().changes == ((), (("tickets", ("title", "body"), ()),), (), ())
+
+
+def test_a_reload_that_lacks_a_model_or_has_another_default_says_so_or_is_refused(
+    model_path: Path, tmp_path: Path
+) -> None:
+    folder, models = tmp_path / "run", tmp_path / "models"
+    for one in (folder, models):
+        one.mkdir()
+    for name in ("b", "c"):
+        shutil.copy(model_path, models / f"{name}.onnx")
+    store, strict = (GenerationStore(folder, [str(models)], Settings(same_labels=same)) for same in (False, True))
+    store.publish()
+    shutil.copy(model_path, models / "a.onnx")
+    with pytest.raises(ArtifactError, match=r"The models would change \(the default: 1 added 'a', 1 removed 'b'\)"):
+        strict.publish()
+    assert store.publish().changes.models == (("the default", ("a",), ("b",)),)
+    (models / "c.onnx").unlink()
+    with pytest.raises(ArtifactError, match=r"The models would change \(c: 0 added, 1 removed 'c'\)"):
+        strict.publish()
+    assert store.publish().changes.models == (("c", (), ("c",)),)
 
 
 def test_a_reload_to_a_model_that_gives_several_labels_says_so_or_is_refused(

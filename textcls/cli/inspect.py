@@ -41,7 +41,7 @@ from textcls.explain.global_explanation.explainer import explain_globally
 from textcls.explain.global_explanation.groups import GroupComparison, compare_groups
 from textcls.explain.global_explanation.summary import GlobalExplanation
 from textcls.explain.lexicon.table import lexicon, lexicon_of
-from textcls.explain.word_groups import read_groups
+from textcls.explain.word_groups import Groups, read_groups
 from textcls.model.classifier import Classifier
 from textcls.model.labels import label_number
 
@@ -154,7 +154,7 @@ def inspect(
         names = (data.name, against.name) if data.name != against.name else (str(data), str(against))
         _show_groups(model, difference, names, as_json, html, compact=top is None)
         return
-    exchanged = [] if groups is None else read_groups(groups)
+    exchanged = [] if groups is None else _groups(groups, classifier, reading)
     by_words = lexicon_path is not None or bool(exchanged)
     info = classifier.info.of_texts_alone if by_words else classifier.info
     with reading.texts_and_labels(data, text_columns, label_column, info) as rows:
@@ -173,6 +173,13 @@ def inspect(
         _show_evidence(model, found, as_json, html, compact=top is None)
 
 
+def _groups(path: Path, classifier: Classifier, reading: Reading) -> Groups:
+    """Read the groups of words to exchange."""
+    if classifier.info.columns:
+        reading.say(["Words are exchanged in texts alone: rows are answered as if their columns were empty."])
+    return read_groups(path)
+
+
 def _check_together(data: Path | None, *, words: bool) -> None:
     """Refuse options that do not go together."""
     for other in ("data", "words", "as_json"):
@@ -185,6 +192,10 @@ def _check_together(data: Path | None, *, words: bool) -> None:
         raise ConfigError(f"{given[0]} needs --evidence with a file of texts.")
     if len(given := _given("against", "groups", "lexicon_path")) > 1:
         raise ConfigError(f"{given[0]} and {given[1]} are told one at a time; give one of them.")
+    whole = (*_given("lexicon_path"), *_given("groups"))
+    less = _given("only", "top", *(("as_json", "html") if _given("lexicon_path") else ()))
+    if whole and less:
+        raise ConfigError(f"{whole[0]} writes or shows its table whole; leave {less[0]} out.")
 
 
 def _check_outputs(inputs: list[Path], html: Path | None, lexicon_path: Path | None) -> None:

@@ -271,9 +271,10 @@ def search_line(search: Search) -> str:
     smallest = search.found is not None and search.found.smallest
     end = "; there is no smaller one among them" if smallest else ""
     sentences = f", then {plural(search.sentences, 'whole sentence')}" if search.sentences else ""
+    together = ", then the strongest together" if search.asked > search.tokens else ""
     return (
-        f"Tried: each of {plural(search.tokens, 'token')} by itself, then the strongest two at a time, then more of "
-        f"them{sentences}, {plural(search.asked, 'text')} in all{end}. "
+        f"Tried: each of {plural(search.tokens, 'token')} by itself{together}{sentences}, "
+        f"{plural(search.asked, 'text')} in all{end}. "
         "It is what changes this model's answer, not what is true."
         + " It holds of the part that is read: the rest of the text does not move up."
         * search.cut

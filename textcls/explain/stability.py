@@ -47,12 +47,17 @@ def load_others(path: Path, classifier: Classifier) -> list[Classifier]:
         raise InputError(f"The folder {path} holds no model (*.onnx); train --resamples 5 writes some.")
     if len(paths) > MOST_MODELS:
         raise InputError(f"The folder {path} holds {len(paths):,} models, and at most {MOST_MODELS} are compared.")
-    others = [Classifier.load(one) for one in paths]
+    found = [Classifier.load(one) for one in paths]
+    # The explained model counts by itself.
+    others = [one for one in found if one.graph.sha256 != classifier.graph.sha256] or found
+    made_here = path.resolve() == beside(classifier.path).resolve()
     for other in others:
         if sorted(other.labels) != sorted(classifier.labels) or other.info.several != classifier.info.several:
             raise ConfigError(f"{other.path} has other labels than {classifier.path}; give models of the same rows.")
-        if LearnedTexts.of_model(other.info) != LearnedTexts.of_model(classifier.info):
-            raise ConfigError(f"{other.path} learned from other rows than {classifier.path}; give models of the same.")
+        if made_here and LearnedTexts.of_model(other.info) != LearnedTexts.of_model(classifier.info):
+            raise ConfigError(
+                f"{other.path} was made of other rows than {classifier.path}: train --resamples makes it anew."
+            )
         if other.info.max_tokens != classifier.info.max_tokens:
             raise ConfigError(
                 f"{other.path} reads {other.info.max_tokens:,} tokens of a text and {classifier.path} "

@@ -164,9 +164,9 @@ class Attribution:
         return np.argsort(-np.abs(self.values), kind="stable")[:k]
 
     def share(self, tokens: NDArray[np.int64] | NDArray[np.bool_]) -> float:
-        """The share of the sum of |values| that these tokens carry, 0 to 1; 1 where there is nothing to carry."""
+        """The share of the sum of |values|, of tokens and cells, that these tokens carry, 0 to 1; 1 of nothing."""
         every = np.abs(self.values.astype(np.float64))
-        total = float(every.sum())
+        total = float(every.sum()) + sum(abs(value) for _, _, value in self.cells)
         return min(1.0, float(every[tokens].sum()) / total) if total else 1.0
 
     def as_json(self) -> dict[str, Any]:

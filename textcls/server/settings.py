@@ -56,7 +56,7 @@ class Settings(Limits):
         Integer(1_000_000),
         128_000_000,
         "Most bytes, roughly, that a worker holds for its requests: bodies, the model's working memory, answers "
-        "not yet taken (429 beyond). Half of it is for bodies.",
+        "not yet taken (429 beyond; 413 for a request that never fits). Half of it is for bodies.",
     )
     max_connections: int = option(
         Integer(1),
@@ -89,7 +89,9 @@ class Settings(Limits):
         "Most bytes in a model file; larger ones are refused before they are read. Models are held in memory.",
     )
     same_labels: bool = option(
-        Flag(), False, "Refuse a reload that changes a model's labels, its task, or the columns that it reads."
+        Flag(),
+        False,
+        "Refuse a reload that changes labels, task or columns of a model, or the default, or lacks one.",
     )
     stop_seconds: int = option(
         Integer(0), 30, "Seconds after drain_seconds during which requests in flight may finish."

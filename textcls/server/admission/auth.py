@@ -69,8 +69,8 @@ def load(settings: Settings) -> tuple[Keys, Keys]:
     """Return the API keys and the admin keys of files and environment.
 
     Raises:
-        ConfigError: a file cannot be read, a key or its name cannot be used, or there are none that limits or teaching
-            need.
+        ConfigError: a file cannot be read, a key or its name cannot be used, a key is for callers and administration,
+            or there are none that limits or teaching need.
     """
     keys = _read(settings.api_keys_file, _API)
     if not keys and (settings.key_rate or settings.key_concurrency):
@@ -79,6 +79,8 @@ def load(settings: Settings) -> tuple[Keys, Keys]:
             f"{_API}, or leave the limits out."
         )
     admin = _read(settings.admin_key_file, _ADMIN)
+    if {digest for _, digest in keys.digests()} & {digest for _, digest in admin.digests()}:
+        raise ConfigError("An API key is the admin key as well: its callers could reload and teach; change one.")
     if settings.teaching and not admin:
         raise ConfigError(f"--teaching takes the admin key: set --admin-key-file or {_ADMIN}, or leave it out.")
     return keys, admin
@@ -129,7 +131,7 @@ def _read(path: Path | None, variable: str) -> Keys:
 def _lines(path: Path) -> Iterator[tuple[str, str]]:
     """Yield where an entry stands, and the entry."""
     try:
-        with path.open(encoding="utf-8") as file:
+        with path.open(encoding="utf-8-sig") as file:
             text = file.read(_MOST_CHARACTERS + 1)
     except FileNotFoundError as error:
         raise ConfigError(f"There is no file of keys {path}.") from error

@@ -122,13 +122,19 @@ class Manifest:
         return Manifest(self.number + 1, self.copies, found, rewriting)
 
     def changes_to(self, after: Loaded) -> "Changes":
-        """Return the models of both that know other labels than before, read other columns, or have another task."""
+        """Return the models of both that know other labels than before, read other columns, or have another task; those
+        that are gone; and whether another is the default.
+        """
         had = {entry.name: entry for entry in self.models}
         both = [(had[entry.name], entry) for entry in after.models if entry.name in had]
         labels = ((new.name, label_change(old.labels, new.labels)) for old, new in both)
         columns = ((new.name, label_change(old.columns, new.columns)) for old, new in both)
         tasks = ((new.name, label_change([old.task], [new.task])) for old, new in both)
-        every = (labels, columns, tasks)
+        names = [entry.name for entry in after.models]
+        models = [(name, label_change([name], [])) for name in had if name not in names]
+        if had:
+            models.append(("the default", label_change([*had][:1], names[:1])))
+        every = (labels, columns, tasks, models)
         return Changes(*(tuple(Change(name, *one) for name, one in some if one) for some in every))
 
 
@@ -152,6 +158,7 @@ class Changes(NamedTuple):
     labels: tuple[Change, ...]
     columns: tuple[Change, ...]
     tasks: tuple[Change, ...]
+    models: tuple[Change, ...]
 
 
 def _json(value: Loaded | Manifest) -> bytes:

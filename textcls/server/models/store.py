@@ -83,8 +83,8 @@ class GenerationStore:
         """Read the operator's models and keys anew, test them, and let them be served.
 
         Raises:
-            ArtifactError: a file cannot be used, or knows other labels, reads other columns or has another task than
-                before although `same_labels` is set; nothing has changed.
+            ArtifactError: a file cannot be used; or a model knows other labels, reads other columns or has another task
+                than before, is gone or the default anew, although `same_labels` is set; nothing has changed.
             ConfigError: likewise.
             SurroundingsError: the files cannot be read in time, the shared folder cannot be written to, or another
                 exchange is still under way; nothing has changed.
@@ -295,7 +295,7 @@ class GenerationStore:
         return min(self._settings.max_model_bytes, artifact.MOST_BYTES)
 
     def _changes(self, before: Manifest, after: Loaded, advice: str) -> Changes:
-        """Return which labels change, which columns are read, and of what models the task is another.
+        """Return which labels, columns and tasks of models change, and which models are gone.
 
         Raises:
             ArtifactError: some do, although `same_labels` is set.

@@ -98,14 +98,15 @@ async def reload(asked: Asked) -> Response:
     """Test the files and exchange the models of all workers; a bad file changes nothing, and the answer says why.
 
     Needs the admin key. Keys are read anew as well. A model that knows other labels than before, reads other columns of
-    a row, or gives several labels where it gave one, is told of, or refused where `same_labels` is set.
+    a row, gives several labels where it gave one, is gone, or is the default in the place of another, is told of, or
+    refused where `same_labels` is set.
     """
     done, workers = await asked.service.reload(asked.caller)
-    labels, columns, tasks = (
+    labels, columns, tasks, models = (
         [Changed(model=change.model, added=list(change.added), removed=list(change.removed)) for change in some]
         for some in done.changes
     )
-    changed = {"changed_labels": labels, "changed_columns": columns, "changed_tasks": tasks}
+    changed = {"changed_labels": labels, "changed_columns": columns, "changed_tasks": tasks, "changed_models": models}
     return json(Reloaded(generation=done.number, workers=workers, **changed))
 
 

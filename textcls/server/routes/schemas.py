@@ -93,6 +93,7 @@ class Reloaded(BaseModel):
     changed_labels: list[Changed] = Field(description="The models that know other labels than before.")
     changed_columns: list[Changed] = Field(description="The models that read other columns of a row than before.")
     changed_tasks: list[Changed] = Field(description="The models that give one label where they gave several, or back.")
+    changed_models: list[Changed] = Field(description="The models that are gone, and whether another is the default.")
 
 
 class TeachRequest(StrictRequest):
