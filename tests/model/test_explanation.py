@@ -428,3 +428,10 @@ def test_an_unknown_label_among_many_is_refused_in_a_short_sentence() -> None:
         label_number(labels, "y" * 2_000_000)
     assert len(str(refused.value)) < 3000
     assert label_number(labels, labels[4999]) == 4999
+
+
+def test_the_share_of_tokens_counts_what_columns_add() -> None:
+    attribution = explanations.made_up("one two", [(2, 0), (0, 1)], ("a", "b")).attribution("a", "b")
+    first = attribution.strongest(1)
+    assert attribution.share(first) == pytest.approx(2 / 3)
+    assert replace(attribution, cells=(("rating", "2", -5.0),)).share(first) == pytest.approx(2 / 8)

@@ -43,6 +43,21 @@ def test_a_threshold_is_one_for_all_labels(client: httpx.Client, several_labels:
     assert reached == []
 
 
+def test_what_takes_a_label_away_is_looked_for_by_the_threshold_of_the_request(client: httpx.Client) -> None:
+    def searched(text: str, **fields: float) -> dict[str, Any]:
+        (result,) = ask(client, inputs=text, explain={"counterfactual": True}, **fields)["results"]
+        found: dict[str, Any] = result["counterfactual"] | {"assigned": result["assigned"]}
+        return found
+
+    for text, fields in ((NONE, {}), (TWO, {"threshold": 1.0})):
+        nothing = searched(text, **fields)
+        assert (nothing["assigned"], nothing["found"]) == ([], None)
+    assert searched(NONE, threshold=0.01)["assigned"]
+    # What takes a label away that is assigned from its own threshold on does not where that is low.
+    assert searched(TWO)["found"]["before_score"] > 0.01
+    assert searched(TWO, threshold=0.01)["found"] is None
+
+
 def test_top_k_limits_the_scores_and_not_what_is_assigned(client: httpx.Client) -> None:
     (result,) = ask(client, inputs=TWO, top_k=1)["results"]
     assert len(result["labels"]) == 1

@@ -286,7 +286,10 @@ def _plain(answer: _ExplainedText, temperature: float) -> dict[str, Any]:
 def _change(classifier: Classifier, answer: _ExplainedText, label: str | None, exchanged: Groups) -> Search:
     """Return what would change the answer."""
     one = answer.attributions[0].label if answer.prediction.several else label
-    return counterfactual(classifier, answer.explanation.row, label=one, against=answer.against, groups=exchanged)
+    given = answer.prediction
+    threshold = given.threshold if given.several else None
+    how: dict[str, Any] = {"label": one, "against": answer.against, "groups": exchanged, "threshold": threshold}
+    return counterfactual(classifier, answer.explanation.row, **how)
 
 
 def _similar(classifier: Classifier, answer: _ExplainedText, path: Path) -> SimilarRows:

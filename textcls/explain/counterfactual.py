@@ -145,6 +145,7 @@ def counterfactual(
     against: str | None = None,
     groups: Groups = (),
     seconds: float | None = None,
+    threshold: float | None = None,
 ) -> Search:
     """Search the smallest change of `text` that changes its answer.
 
@@ -157,6 +158,7 @@ def counterfactual(
         against: the label, or node, that is to be answered instead; by default any other.
         groups: words that may be exchanged for each other; without any, tokens are left out alone.
         seconds: how long the search may take; None for as long as it wants.
+        threshold: where a text may have several labels, that of each; by default the model's own.
 
     Raises:
         ConfigError: there is no such label or node, it is not in the answer, or `against` is the answer already.
@@ -164,7 +166,7 @@ def counterfactual(
         TooLargeError: the search took longer.
     """
     deadline = math.inf if seconds is None else monotonic() + seconds
-    prediction = classifier.predict(text, explain=True)
+    prediction = classifier.predict(text, explain=True, threshold=threshold)
     wanted = WantedAnswer.of(classifier, prediction, label, against)
     explanation = explanation_of(prediction)
     by_token = replace(_Searching(classifier, explanation, wanted, groups, deadline).run(), cut=prediction.truncated)

@@ -14,16 +14,21 @@ from textcls.model.prediction import Prediction
 class _Answer(NamedTuple):
     """A label, or a node above labels, by the numbers of those below it.
 
-    A text is answered with a node where these labels are together more probable than all others.
+    A text is answered with a node where these labels are together more probable than all others; of several labels one
+    is assigned from its threshold on.
     """
 
     name: str
     numbers: list[int]
     node: bool
+    threshold: float
 
     @classmethod
-    def of(cls, classifier: Classifier, name: str) -> "_Answer":
-        return cls(name, labels_below(classifier.labels, classifier.tree, name), name not in classifier.labels)
+    def of(cls, classifier: Classifier, name: str, answer: Prediction) -> "_Answer":
+        """Return a label or node, with the threshold that it has in an answer."""
+        numbers = labels_below(classifier.labels, classifier.tree, name)
+        threshold = 0.0 if answer.thresholds is None else float(answer.thresholds[numbers[0]])
+        return cls(name, numbers, name not in classifier.labels, threshold)
 
     def probability(self, answer: Prediction) -> float:
         return float(answer.probabilities[self.numbers].sum())
@@ -35,8 +40,7 @@ class _Answer(NamedTuple):
 
     def above_threshold(self, answer: Prediction) -> float:
         """Return how far above its threshold a label is; below 0 it is not assigned."""
-        assert answer.thresholds is not None
-        return _log(self.probability(answer)) - _log(answer.thresholds[self.numbers[0]])
+        return _log(self.probability(answer)) - _log(self.threshold)
 
     def holds(self, answer: Prediction) -> bool:
         """Return whether a text has this answer."""
@@ -71,10 +75,10 @@ class WantedAnswer:
         Raises:
             ConfigError: there is no such label or node, it is not the answer, or the one wanted is.
         """
-        before = _Answer.of(classifier, answer.label if lost is None else classifier.known_as(lost))
+        before = _Answer.of(classifier, answer.label if lost is None else classifier.known_as(lost), answer)
         if not (answer.several or before.node):
-            before = _Answer.of(classifier, answer.label)
-        wanted = None if against is None else _Answer.of(classifier, classifier.known_as(against))
+            before = _Answer.of(classifier, answer.label, answer)
+        wanted = None if against is None else _Answer.of(classifier, classifier.known_as(against), answer)
         if wanted is not None and wanted.holds(answer):
             raise ConfigError(f"{wanted.name!r} is the answer already; name another label that it might be.")
         contrasted(classifier.labels, classifier.tree, before.name, None if wanted is None else wanted.name)

@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from pydantic_core import PydanticCustomError
 
 from textcls.errors import ConfigError, InputError, TooLargeError
-from textcls.explain.counterfactual import MOST_ASKED, counterfactual
+from textcls.explain.counterfactual import MOST_ASKED, Search, counterfactual
 from textcls.model import tokenizer
 from textcls.model.classifier import Classifier
 from textcls.model.cost import CALL_BYTES, Cost
@@ -176,9 +176,20 @@ def answer(
         against, best = options.against, classifier.labels.index(prediction.label)
         if against is not None and best in explanation.below(against):
             against = None
+        # Of a text without labels none can be lost, which is no mistake of whoever asks.
+        nothing = prediction.several and options.label is None and not prediction.assigned
         try:
-            search = counterfactual(
-                classifier, explanation.row, label=options.label, against=against, seconds=COUNTERFACTUAL_SECONDS
+            search = (
+                Search(explanation.text, None, 0, 0)
+                if nothing
+                else counterfactual(
+                    classifier,
+                    explanation.row,
+                    label=options.label,
+                    against=against,
+                    seconds=COUNTERFACTUAL_SECONDS,
+                    threshold=prediction.threshold,
+                )
             )
         except ConfigError as error:
             raise InputError(f"explain: {error}") from None
