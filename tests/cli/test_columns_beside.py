@@ -488,4 +488,4 @@ def test_columns_of_lists_and_objects_are_left_out_of_all_columns_and_told(tmp_p
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     result = run("check", tmp_path / "rows.jsonl", "--column", "*", "--json")
     assert [column["name"] for column in json.loads(result.stdout)["columns"]] == ["n"]
-    assert "'meta' hold lists or objects, and are left out of --column '*'." in result.stderr
+    assert "Lists and objects are left out of --column '*': 'meta'." in result.stderr

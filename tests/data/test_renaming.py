@@ -172,6 +172,11 @@ def test_each_node_of_a_path_is_spelt_as_most_rows_have_it() -> None:
     assert spelt_alike(["A > b", "A > c", "a > B", "a > B"]) == {"A > b": "A > B", "a > B": "A > B"}
 
 
+def test_a_path_with_odd_spaces_is_read_as_the_others() -> None:
+    for odd in ("A\u00a0> b", "a\t> B", "A >  b"):
+        assert spelt_alike(["A > b"] * 10 + [odd]) == {odd: "A > b"}
+
+
 def test_of_spellings_that_are_as_frequent_one_that_can_be_typed_is_taken() -> None:
     assert spelt_alike(["A\u200b", "A", "b"]) == {"A\u200b": "A"}
     assert spelt_alike(["b", "B"]) == {"B": "b"}

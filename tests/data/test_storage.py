@@ -324,6 +324,8 @@ ODD = ("\u00fc.csv", "h#1.csv", "a b.csv", "100%25.csv", "br[1].csv")
 
 def test_names_of_an_fsspec_store_are_shown_whole_and_keys_are_not() -> None:
     assert storage.without_secrets("fsspec+sftp://me:SECRET@host/a#1?b.csv") == "fsspec+sftp://host/a#1?b.csv"
+    for name in ("sftp://me:S/ECRET@host/a.csv", "https://host/a.csv?sig=SECRET", "s3://b/a.csv?key=SECRET"):
+        assert "ECRET" not in storage.without_secrets(f"fsspec+{name}")
 
 
 @pytest.mark.parametrize("scheme", ["file://", "fsspec+file://"])

@@ -72,9 +72,10 @@ def named_columns(
         rows = list(islice(table.rows, _LOOKED_AT))
         if rows and rows[0].fields.get("chosen") in get_args(Chosen):
             taken |= {"row", "chosen", "by"}  # `textcls label` wrote it: how its answers came about
-        nested = {name for row in rows for name, value in row.fields.items() if isinstance(value, dict | list)} - taken
+        nested = {name for row in rows for name, value in row.fields.items() if isinstance(value, dict | list)}
+        nested -= {*taken, *named}
         if nested:
-            reading.say([f"{and_(sorted(nested))} hold lists or objects, and are left out of --column '*'."])
+            reading.say([f"Lists and objects are left out of --column '*': {and_(sorted(nested))}."])
         taken |= nested
         if targets.label_columns:
             taken |= set(columns_of_labels(table.parts[0], targets, labelled.text_columns))

@@ -108,7 +108,8 @@ def label(
     output = output or bare.with_suffix(".labels.jsonl")
     check_not_an_input(output, [data])
     if formats.by_name(output) not in (None, "jsonl") or compression.by_name(output) is not None:
-        raise ConfigError(f"Answers are written as JSON lines: name the --output {output.stem}.jsonl.")
+        plain = output if compression.by_name(output) is None else output.with_suffix("")
+        raise ConfigError(f"Answers are written as JSON lines: name the --output {plain.with_suffix('.jsonl')}.")
     learner_of = None if suspects else optional_dependencies.load(LEARNER, "textcls label")
     if suspects:
         targets = TargetOptions(label_separator=label_separator, several=True if several else None)

@@ -81,7 +81,8 @@ def read(source: Source, options: ReadOptions, default: str = ",") -> Content:
     kind: Format = "tsv" if default == "\t" else "csv"
     if not options.header:
         columns = tuple(str(number) for number in range(1, len(header) + 1))
-        if tuple(header) == columns:  # They have names after all: those that are given here, in what is written.
+        if len(columns) > 1 and tuple(header) == columns:  # names after all, as they are written
+            notes = (*notes, f"{source.name}: its first row, {', '.join(columns)}, is read as the names of columns.")
             return Content(kind, columns, _rows(records, source.name, columns, header), notes)
         first = Row(line, dict(zip(columns, header, strict=True)), source.name)
         return Content(kind, columns, chain([first], _rows(records, source.name, columns)), notes)

@@ -36,17 +36,27 @@ def _most_frequent(counts: Counter[str]) -> dict[str, str]:
 
     Of spellings that are as frequent, one without signs that nobody sees is taken, or else the first.
     """
-    alike: defaultdict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+    alike: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    nodes: defaultdict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
     for name, count in counts.items():
+        alike[spelling(name)][name] += count
         parts = name.split(BETWEEN_LEVELS)
         for last, part in enumerate(parts, 1):
-            alike[tuple(map(spelling, parts[:last]))][part.strip()] += count
-    best = {node: max(names, key=lambda name: (names[name], as_seen(name) == name)) for node, names in alike.items()}
-    found = {}
-    for name in counts:
-        node = tuple(map(spelling, name.split(BETWEEN_LEVELS)))
-        found[spelling(name)] = BETWEEN_LEVELS.join(best[node[:last]] for last in range(1, len(node) + 1))
-    return found
+            nodes[tuple(map(spelling, parts[:last]))][part.strip()] += count
+    return {plain: _by_node(_best(names), nodes) for plain, names in alike.items()}
+
+
+def _by_node(name: str, nodes: Mapping[tuple[str, ...], Counter[str]]) -> str:
+    """Return a path whose nodes are written as they are most often; a label that is no path as it is."""
+    parts = name.split(BETWEEN_LEVELS)
+    if len(parts) == 1:
+        return name
+    spelt = tuple(map(spelling, parts))
+    return BETWEEN_LEVELS.join(_best(nodes[spelt[:last]]) for last in range(1, len(parts) + 1))
+
+
+def _best(names: Counter[str]) -> str:
+    return max(names, key=lambda name: (names[name], as_seen(name) == name))
 
 
 def read_map(path: Readable, separator: str | None = None) -> dict[str, str]:

@@ -35,7 +35,7 @@ _LEFT: Final = 600
 _HTTP: Final = ("http://", "https://")
 # Behind it stands a name as it is, where that in other URLs is quoted.
 _FSSPEC: Final = "fsspec+"
-_KEY: Final = re.compile(r"://[^/]*@")
+_KEY: Final = re.compile(r"://.*@")
 # What a store is told beside its address, such as ?region=eu-west-1; other question marks are those of patterns.
 _QUERY: Final = re.compile(r"\?\w+=[^/]*$")
 # What a store says, by pyarrow or urllib, of keys that are wrong or missing.
@@ -92,8 +92,8 @@ def without_secrets(name: str) -> str:
     """Return a path, or a URL as it may be shown: without the key before its host, and what stands behind its path."""
     if not is_url(name):
         return name
-    if name.startswith(_FSSPEC):
-        return _KEY.sub("://", name, count=1)
+    if name.startswith(_FSSPEC) and not name.startswith(tuple(f"{_FSSPEC}{http}" for http in _HTTP)):
+        return _KEY.sub("://", _QUERY.sub("", name))
     address = _address(name)
     host = address.netloc.rpartition("@")[2]
     # Of what is misspelt nobody knows where the key stands.

@@ -271,7 +271,7 @@ def search_line(search: Search) -> str:
     smallest = search.found is not None and search.found.smallest
     end = "; there is no smaller one among them" if smallest else ""
     sentences = f", then {plural(search.sentences, 'whole sentence')}" if search.sentences else ""
-    together = ", then the strongest together" if search.asked > search.tokens else ""
+    together = ", then the strongest together" if search.together else ""
     return (
         f"Tried: each of {plural(search.tokens, 'token')} by itself{together}{sentences}, "
         f"{plural(search.asked, 'text')} in all{end}. "

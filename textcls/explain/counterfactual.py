@@ -117,6 +117,7 @@ class Search:
         node: the node above labels that was to be lost; None if it was a label.
         columns: which other category beside the text would change the answer, the text as it is.
         cut: whether the text goes on behind what was read, which does not move up in place of what is left out.
+        together: whether several tokens at once were tried.
     """
 
     text: str
@@ -129,6 +130,7 @@ class Search:
     node: str | None = None
     columns: tuple[ColumnChange, ...] = ()
     cut: bool = False
+    together: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """The search as plain data."""
@@ -197,7 +199,7 @@ class _Searching:
         strongest = np.argsort(-self.values, kind="stable")[:SINGLY].tolist()
         self.options: list[Option] = [(i, None) for i in strongest]
         self.options += [(i, word) for i in strongest for word in _others(self.text, self.spans[i], groups)]
-        self.tokens, self.asked = len(strongest), 0
+        self.tokens, self.asked, self.together = len(strongest), 0, False
 
     def run(self) -> Search:
         found = None
@@ -209,7 +211,7 @@ class _Searching:
             found = self._more(ranked[:PAIRED])
         before, wanted = self.wanted.before, self.wanted.against
         node, against = before.name if before.node else None, None if wanted is None else wanted.name
-        return Search(self.text, found, self.tokens, self.asked, against=against, node=node)
+        return Search(self.text, found, self.tokens, self.asked, against=against, node=node, together=self.together)
 
     def left_out(self) -> Counterfactual | None:
         """Leave out the strongest until the answer changes, then put back each that need not go."""
@@ -243,6 +245,7 @@ class _Searching:
     def _more(self, strongest: Sequence[Option]) -> Counterfactual | None:
         """Try two changes at once, then a few more."""
         sets: list[Options] = [pair for pair in combinations(strongest, 2) if pair[0][0] != pair[1][0]]
+        self.together = bool(sets)
         for size in range(2, MOST_CHANGES + 1):
             margins = self._ask(sets)
             if not margins:

@@ -354,7 +354,8 @@ class _Answered:
             return False
         name, *state = _origin(file)
         # Where the other file is gone, this is it, which was moved.
-        if known[0] == name or not (storage.is_url(name) or os.path.lexists(known[0])):
+        gone = not (storage.is_url(name) or storage.is_url(known[0]) or os.path.lexists(known[0]))
+        if known[0] == name or gone:
             return known[1:] == state and None not in state
         if known[0] != name:
             raise ConfigError(f"In {self}, {inside} holds the answers to {known[0]}, and not to {name}; {_ANOTHER}.")

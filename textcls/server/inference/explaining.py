@@ -177,7 +177,9 @@ def answer(
         if against is not None and best in explanation.below(against):
             against = None
         # Of a text without labels none can be lost, which is no mistake of whoever asks.
-        nothing = prediction.several and options.label is None and not prediction.assigned
+        lost, nothing = options.label, prediction.several and options.label is None and not prediction.assigned
+        if prediction.several and lost is None and not nothing and prediction.label not in prediction.assigned:
+            lost = prediction.assigned[0]
         try:
             search = (
                 Search(explanation.text, None, 0, 0)
@@ -185,7 +187,7 @@ def answer(
                 else counterfactual(
                     classifier,
                     explanation.row,
-                    label=options.label,
+                    label=lost,
                     against=against,
                     seconds=COUNTERFACTUAL_SECONDS,
                     threshold=prediction.threshold,

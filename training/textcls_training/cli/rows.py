@@ -124,7 +124,10 @@ def read_valid(
     reading.say(found.notes)
     if renaming is not None:
         found = renaming.of(found)
-    known, used = {name for names in map(_names, rows.labels) for name in names}, []
+    # Rows of weight 0 are left out, unless there are no others.
+    weights = rows.weights if rows.weights and any(rows.weights) else [1.0] * len(rows.texts)
+    pairs = zip(map(_names, rows.labels), weights, strict=True)
+    known, used = {name for names, weight in pairs if weight for name in names}, []
     for i, labels in enumerate(map(_names, found.labels)):
         unknown = next((name for name in labels if name not in known), None)
         if unknown is None:

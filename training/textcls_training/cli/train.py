@@ -311,7 +311,12 @@ def _weights(given: ClassWeight, renaming: Renaming | None, before: Facts | None
     if isinstance(given, str):
         return given
     weights, names = given if renaming is None else renaming.of_weights(given), names_before(before, renaming)
-    return weights if names is None else {names.name(label, BadRows()): weight for label, weight in weights.items()}
+    if names is None:
+        return weights
+    found = {names.name(label, BadRows()): weight for label, weight in weights.items()}
+    if len(found) < len(weights):
+        raise ConfigError("--class-weight weighs a label twice, by two of its names; leave one of them out.")
+    return found
 
 
 def _threshold_of(model: Path) -> float | None:
