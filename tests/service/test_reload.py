@@ -217,12 +217,17 @@ def test_labels_in_another_order_are_the_same_labels(model: Path, model_path: Pa
     assert store.publish() == (2, ((), (), (), ()))
 
 
+def _free_and_strict(folder: Path, models: Path) -> tuple[GenerationStore, GenerationStore]:
+    """Return two stores over one folder of generations: one that takes any change, and one that refuses others."""
+    folder.mkdir()
+    store, strict = (GenerationStore(folder, [str(models)], Settings(same_labels=same)) for same in (False, True))
+    return store, strict
+
+
 def test_a_reload_to_a_model_that_reads_other_columns_says_so_or_is_refused(
     model: Path, model_path: Path, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "run"
-    folder.mkdir()
-    store, strict = (GenerationStore(folder, [str(model)], Settings(same_labels=same)) for same in (False, True))
+    store, strict = _free_and_strict(tmp_path / "run", model)
     store.publish()
     change_metadata(model_path, model, text_columns=["body"])
     assert store.publish().changes.columns == ()  # Requests send texts alone.
@@ -236,12 +241,11 @@ def test_a_reload_to_a_model_that_reads_other_columns_says_so_or_is_refused(
 def test_a_reload_that_lacks_a_model_or_has_another_default_says_so_or_is_refused(
     model_path: Path, tmp_path: Path
 ) -> None:
-    folder, models = tmp_path / "run", tmp_path / "models"
-    for one in (folder, models):
-        one.mkdir()
+    models = tmp_path / "models"
+    models.mkdir()
     for name in ("b", "c"):
         shutil.copy(model_path, models / f"{name}.onnx")
-    store, strict = (GenerationStore(folder, [str(models)], Settings(same_labels=same)) for same in (False, True))
+    store, strict = _free_and_strict(tmp_path / "run", models)
     store.publish()
     shutil.copy(model_path, models / "a.onnx")
     with pytest.raises(ArtifactError, match=r"The models would change \(the default: 1 added 'a', 1 removed 'b'\)"):
@@ -256,9 +260,7 @@ def test_a_reload_that_lacks_a_model_or_has_another_default_says_so_or_is_refuse
 def test_a_reload_to_a_model_that_gives_several_labels_says_so_or_is_refused(
     model: Path, several_labels_path: Path, tmp_path: Path
 ) -> None:
-    folder = tmp_path / "run"
-    folder.mkdir()
-    store, strict = (GenerationStore(folder, [str(model)], Settings(same_labels=same)) for same in (False, True))
+    store, strict = _free_and_strict(tmp_path / "run", model)
     store.publish()
     change_metadata(several_labels_path, model, labels=LABELS)
     with pytest.raises(ArtifactError, match=r"The tasks would change \(tickets: 1 added 'multi-label', 1 removed"):

@@ -355,11 +355,9 @@ class _Answered:
         name, *state = _origin(file)
         # Where the other file is gone, this is it, which was moved.
         gone = not (storage.is_url(name) or storage.is_url(known[0]) or os.path.lexists(known[0]))
-        if known[0] == name or gone:
-            return known[1:] == state and None not in state
-        if known[0] != name:
+        if known[0] != name and not gone:
             raise ConfigError(f"In {self}, {inside} holds the answers to {known[0]}, and not to {name}; {_ANOTHER}.")
-        return False
+        return known[1:] == state and None not in state
 
     def write(self, files: Mapping[str, Found]) -> None:
         """Write down that answers, once they are there, are those to these of the files that are wanted."""
