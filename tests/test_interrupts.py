@@ -7,9 +7,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from textcls import Classifier
 from textcls._util import interrupts
 
 CHILD = "import signal; print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))"
@@ -68,7 +71,7 @@ def test_ctrl_c_waits_even_if_it_reaches_a_thread_that_lets_it_through() -> None
 def test_what_was_blocked_before_stays_blocked() -> None:
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        with interrupts.held_back():
+        with interrupts.held_back_from_processes():
             pass
         assert signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
     finally:
@@ -76,7 +79,7 @@ def test_what_was_blocked_before_stays_blocked() -> None:
 
 
 def test_a_process_that_is_started_meanwhile_does_not_hear_ctrl_c() -> None:
-    with interrupts.held_back():
+    with interrupts.held_back_from_processes():
         done = subprocess.run([sys.executable, "-c", CHILD], capture_output=True, text=True, check=True)
     assert done.stdout == "True\n"
 
@@ -99,3 +102,36 @@ def test_outside_the_main_thread_handlers_are_left_alone() -> None:
     thread.start()
     thread.join()
     assert found == [signal.default_int_handler]
+
+
+@pytest.mark.parametrize("number", interrupts.ENDING)
+def test_a_signal_waits_until_the_graph_has_been_run(
+    model_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    class EndedError(Exception):
+        """What the handler raises."""
+
+    class Interrupted:
+        """A session that a signal reaches while it runs."""
+
+        def __init__(self, session: Any) -> None:
+            self.session, self.ended = session, False
+
+        def run(self, *arguments: Any) -> list[Any]:
+            signal.raise_signal(number)
+            self.ended = True
+            return list(self.session.run(*arguments))
+
+    def end(*_: object) -> None:
+        raise EndedError
+
+    classifier = Classifier.load(model_path)
+    session = Interrupted(classifier.graph.session)
+    monkeypatch.setattr(classifier.graph, "session", session)
+    before = signal.signal(number, end)
+    try:
+        with pytest.raises(EndedError):
+            classifier.predict(["where is my parcel"])
+    finally:
+        signal.signal(number, before)
+    assert session.ended

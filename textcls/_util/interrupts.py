@@ -1,47 +1,55 @@
-"""What Ctrl-C must not cut in two."""
+"""What signals that end a program must not cut in two."""
 
 import signal
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+
+ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+"""The signals that end a program by an exception, if anything does: Windows has no SIGHUP."""
 
 
 @contextmanager
-def held_back() -> Iterator[None]:
-    """Let Ctrl-C wait until the block has ended; processes that are started meanwhile never hear it."""
-    heard = False
+def held_back(*numbers: int) -> Iterator[None]:
+    """Let signals wait until the block has ended; without `numbers`, Ctrl-C.
 
-    def hear(*_: object) -> None:
-        nonlocal heard
-        heard = True
-
-    before = signal.getsignal(signal.SIGINT)
-    replaced = callable(before) and threading.current_thread() is threading.main_thread()
-    if replaced:
-        signal.signal(signal.SIGINT, hear)
-    try:
-        with _masked():
-            yield
-    finally:
-        if replaced:
-            signal.signal(signal.SIGINT, before)
-        if heard:
-            signal.raise_signal(signal.SIGINT)
-
-
-@contextmanager
-def _masked() -> Iterator[None]:
-    """Let the mask of signals, which processes inherit, hold Ctrl-C back; Windows has none.
-
-    It is not enough for this process: the threads of numerical libraries do not have it, and whichever thread gets the
-    signal, Python calls the handler in the main one.
+    Python calls handlers in the main thread whichever thread gets the signal, so other threads have nothing to hold.
     """
-    if sys.platform == "win32":
-        yield
-        return
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    heard: list[int] = []
+    before = _handlers(numbers or (signal.SIGINT,))
+    for number in before:
+        signal.signal(number, lambda number, _: heard.append(number))
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in heard:
+            signal.raise_signal(number)
+
+
+def _handlers(numbers: tuple[int, ...]) -> dict[int, Any]:
+    """Return the handlers of those signals that have one, in the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        return {}
+    return {number: handler for number in numbers if callable(handler := signal.getsignal(number))}
+
+
+@contextmanager
+def held_back_from_processes() -> Iterator[None]:
+    """Let Ctrl-C wait until the block has ended; processes that are started meanwhile never hear it.
+
+    They inherit the mask of signals, which Windows does not have. It is not enough for this process: the threads of
+    numerical libraries do not have it.
+    """
+    with held_back():
+        if sys.platform == "win32":
+            yield
+            return
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)

@@ -82,7 +82,7 @@ class _Processes(Generic[Job, Result]):
             for job in islice(jobs, 2 * self._workers - len(running)):
                 try:
                     # Ctrl-C reaches every process of the terminal from its first moment; this one decides what ends.
-                    with interrupts.held_back():
+                    with interrupts.held_back_from_processes():
                         running[self.pool.submit(_attempt, job)] = job
                 except BrokenProcessPool:
                     lost.append(job)
@@ -104,7 +104,7 @@ class _Processes(Generic[Job, Result]):
         for job in jobs:
             with self._new(1) as alone:
                 try:
-                    with interrupts.held_back():
+                    with interrupts.held_back_from_processes():
                         future = alone.submit(_attempt, job)
                     yield future.result()
                     self._deaths = 0

@@ -11,6 +11,7 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
+from textcls._util import interrupts
 from textcls.errors import ArtifactError, SurroundingsError
 from textcls.model import artifact, sub_token_attribution, tokenizer
 from textcls.model.artifact import ModelInfo
@@ -61,7 +62,10 @@ class Graph:
             cells, texts = zip(*(unpack(row, columns) for row in texts), strict=True) if texts else ((), ())
             feed[artifact.COLUMNS] = np.array(cells, object).reshape(len(texts), -1)
         feed[artifact.INPUT] = np.array(texts, object)
-        return dict(zip(names, self.session.run(names, feed, self._options), strict=True))
+        # Strings become Python's objects within, and an exception of a signal's handler there takes the process down.
+        with interrupts.held_back(*interrupts.ENDING):
+            found = self.session.run(names, feed, self._options)
+        return dict(zip(names, found, strict=True))
 
     def read(self, text: str) -> tuple[str, bool]:
         """Return what the graph needs of `text`, and whether there is more of it than is read.

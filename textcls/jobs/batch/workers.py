@@ -43,7 +43,7 @@ def answered(
         for chunk in chunks:
             texts = [item.text for item in chunk]
             # Ctrl-C reaches every process of the terminal from its first moment; this one decides what ends.
-            with interrupts.held_back():
+            with interrupts.held_back_from_processes():
                 waiting.append((chunk, pool.submit(_answer, classifier.path, answer, texts)))
             if len(waiting) >= AHEAD * workers:
                 yield _first(waiting)
