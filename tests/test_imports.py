@@ -52,7 +52,7 @@ MAY_IMPORT = (
     ("explain/clusters/", {"numpy", "sklearn", "scipy", "threadpoolctl", "umap"}),
     ("data/", {"numpy", "backports", "compression", "ijson", "openpyxl", "pyarrow"}),
     ("jobs/", {"ray"}),
-    ("", {"numpy", "onnxruntime", "mmh3"}),
+    ("", {"budoux", "numpy", "onnxruntime", "mmh3"}),
 )
 
 

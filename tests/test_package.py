@@ -151,7 +151,7 @@ def test_every_extra_is_there(metadata: Message) -> None:
 
 
 def test_the_base_install_needs_five_small_packages(requirements: dict[str, dict[str, Requirement]]) -> None:
-    assert set(requirements[""]) == {"click", "mmh3", "numpy", "onnxruntime", "rich"}
+    assert set(requirements[""]) == {"budoux", "click", "mmh3", "numpy", "onnxruntime", "rich"}
 
 
 def test_extras_bring_what_their_commands_need(requirements: dict[str, dict[str, Requirement]]) -> None:

@@ -68,6 +68,14 @@ def test_they_are_apart_few_and_hold_the_strongest(sizes: list[int], seed: int) 
         assert min(LEAST, len(sizes)) >= 1
 
 
+def test_of_a_long_text_by_words_the_sentences_that_decide_are_shown() -> None:
+    by_token = spoken(*[[0.1, 0.1, 0.1]] * 200, [5.0, 5.0, 5.0])
+    by_word = by_token.grouped("word")
+    found = passages(by_word, by_word.attribution("good"))
+    assert found
+    assert found == passages(by_token, by_token.attribution("good"))
+
+
 @pytest.mark.parametrize("unit", ["phrase", "sentence"])
 def test_by_phrases_and_sentences_these_are_counted(unit: Unit) -> None:
     explanation = spoken(*[[0.1, 0.1, 0.1]] * 200, [5.0, 5.0, 5.0]).grouped(unit)

@@ -2,6 +2,7 @@
 """Phrases and sentences: where they end (`textcls.model.units`), and that contributions over them add up."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from tests.command_line import succeed
 from tests.explanations import made_up, opposed
 from textcls import Classifier, ConfigError
 from textcls.model import tokenizer
-from textcls.model.units import UNITS, Unit, unit_spans
+from textcls.model.units import UNITS, Unit, reading_unit, unit_spans
 
 
 def units(text: str, unit: Unit) -> list[str]:
@@ -52,6 +53,29 @@ def test_sentences_end_at_line_breaks_and_at_what_ends_sentences_in_each_script(
 )
 def test_phrases_end_at_marks_that_stand_in_no_word(text: str, phrases: list[str]) -> None:
     assert units(text, "phrase") == phrases
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("don't pay 3.50", ["don", "'", "t", "pay", "3", ".", "50"]),
+        ("มีไหมครับ 4D, ช่วยลดความเสี่ยง", ["มี", "ไหม", "ครับ", "4D", ",", "ช่วย", "ลด", "ความ", "เสี่ยง"]),
+        ("我想退款，谢谢", ["我", "想", "退款", "，", "谢谢"]),
+        ("カードが使えない。", ["カードが", "使えない", "。"]),
+        ("ຂອບໃຈ ຫຼາຍໆ", ["ຂອບໃຈ", "ຫຼາຍໆ"]),
+    ],
+)
+def test_words_are_tokens_where_spaces_stand_between_them_and_elsewhere_runs_of_letters(
+    text: str, words: list[str]
+) -> None:
+    assert units(text, "word") == words
+
+
+@pytest.mark.parametrize(
+    ("text", "unit"), [("My card, 卡", "token"), ("มีไหมครับ ok", "word"), ("4000 !", "token"), ("", "token")]
+)
+def test_people_read_words_where_most_letters_stand_without_spaces(text: str, unit: Unit) -> None:
+    assert reading_unit(text) == unit
 
 
 @pytest.mark.parametrize("unit", UNITS)
@@ -101,10 +125,26 @@ def test_sums_over_units_are_those_over_tokens_for_every_text(classifier: Classi
 
 def test_a_unit_that_there_is_not_and_a_second_grouping_are_refused() -> None:
     explanation = opposed("good. bad.", 1.0, 0.0, -1.0, 0.0)
-    with pytest.raises(ConfigError, match="no unit 'word'; choose from token, phrase, sentence"):
-        explanation.grouped("word")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="no unit 'line'; choose from token, word, phrase, sentence"):
+        explanation.grouped("line")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="grouped by sentences already"):
         explanation.grouped("sentence").grouped("phrase")
+
+
+def test_a_unit_is_known_if_one_of_its_tokens_is() -> None:
+    explanation = replace(opposed("all of. it.", *[1.0] * 5), known_output=np.array([True, False, True, False, False]))
+    assert explanation.grouped("sentence").known.tolist() == [True, False]
+
+
+def test_of_letters_without_spaces_people_are_shown_words_and_programs_tokens(model_path: Path) -> None:
+    text = "ช่วยลดความเสี่ยง"
+    shown = succeed("explain", model_path, text)
+    assert "ความ" in shown
+    assert "bias + words = logit" in shown
+    assert "bias + tokens = logit" in succeed("explain", model_path, text, "--unit", "token")
+    printed = json.loads(succeed("explain", model_path, "--json", text))
+    assert "units" not in printed
+    assert printed["tokens"][0]["text"] == "ช่"
 
 
 def test_the_command_lists_sentences_and_json_has_them_beside_the_tokens(model_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_sentences_evidence_parts_and_changes_are_those_of_python(classifier: Cl
     ("given", "told"),
     [
         ({"explain": "yes"}, 'explain must be true, false, or an object such as {"unit": "sentence"}.'),
-        ({"explain": {"unit": "word"}}, "explain.unit must be 'token', 'phrase' or 'sentence'."),
+        ({"explain": {"unit": "line"}}, "explain.unit must be 'token', 'word', 'phrase' or 'sentence'."),
         (
             {"explain": {"units": "word"}},
             "explain.units is not a field of this request; its fields are label, against, unit, parts, counterfactual.",

@@ -17,7 +17,7 @@ from textcls.display import text as display_text
 from textcls.display.html import site
 from textcls.display.passages import passages
 from textcls.model import _unicode, tokenizer
-from textcls.model.units import UNITS, unit_spans
+from textcls.model.units import UNITS, Unit, unit_spans
 
 Run = Callable[..., Any]
 GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "tokens_v1.json").read_text(encoding="utf-8"))
@@ -88,9 +88,28 @@ import { spans } from "./page/tokens.mjs";
 import { unitSpans } from "./page/units.mjs";
 found = given.map((text) => ["phrase", "sentence"].map((unit) => unitSpans(text, spans(text), unit)));
 """
+    places = {text: list(tokenizer.token_spans(text)) for text in texts}
+    kinds: tuple[Unit, ...] = ("phrase", "sentence")
+    expected = [[[list(unit) for unit in unit_spans(text, places[text], kind)] for kind in kinds] for text in texts]
+    assert in_node(code, texts) == expected
+
+
+def test_words_without_spaces_are_those_of_the_browser_and_other_words_are_tokens(in_node: Run) -> None:
+    texts = ["มีไหมครับ 4D, ช่วยลดความเสี่ยง", "我想退款。谢谢", "don't pay 3.50", ""]
+    code = """
+import { spans } from "./page/tokens.mjs";
+import { readingUnit, unitSpans } from "./page/units.mjs";
+found = given.map((text) => {
+  const places = spans(text);
+  const words = unitSpans(text, places, "word");
+  return [readingUnit(text), words.map(([first, behind]) => text.slice(places[first][0], places[behind - 1][1]))];
+});
+"""
     expected = [
-        [[list(unit) for unit in unit_spans(text, list(tokenizer.token_spans(text)), kind)] for kind in UNITS[1:]]
-        for text in texts
+        ["word", ["มี", "ไหม", "ครับ", "4D", ",", "ช่วย", "ลด", "ความ", "เสี่ยง"]],
+        ["word", ["我想", "退款", "。", "谢谢"]],
+        ["token", ["don", "'", "t", "pay", "3", ".", "50"]],
+        ["token", []],
     ]
     assert in_node(code, texts) == expected
 

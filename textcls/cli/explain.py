@@ -38,7 +38,7 @@ from textcls.model.explanation import Attribution, Explanation
 from textcls.model.prediction import Prediction, explanation_of
 from textcls.model.sub_token_attribution import SubTokenAttribution
 from textcls.model.text_columns import and_
-from textcls.model.units import UNITS, Unit
+from textcls.model.units import UNITS, Unit, reading_unit
 
 _GROUPS: Final = (
     Group("What is asked", ("column", "label", "contrast", "counterfactual"), ("exchange", "threshold")),
@@ -90,9 +90,8 @@ _GROUPS: Final = (
 @click.option(
     "--unit",
     type=click.Choice(UNITS),
-    default="token",
-    show_default=True,
-    help="Add up and average contributions over phrases or sentences; in long texts sentences read best.",
+    help="Add up and average contributions over words, phrases or sentences; in long texts sentences read best.  "
+    "[default: token; where letters stand without spaces, but for --json, word]",
 )
 @click.option(
     "--counterfactual",
@@ -136,7 +135,7 @@ def explain(
     against: str | None,
     top: int | None,
     with_parts: bool,
-    unit: Unit,
+    unit: Unit | None,
     with_change: bool,
     groups: Path | None,
     others_path: Path | None,
@@ -167,6 +166,7 @@ def explain(
     prediction = classifier.predict(row, explain=True, threshold=threshold)
     explanation = explanation_of(prediction)
     by_others = [other.predict(explanation.row_for(other.info.columns), explain=True) for other in others]
+    unit = unit or ("token" if as_json else reading_unit(explanation.text))
     answer = _ExplainedText(prediction, explained_labels(prediction, label, against), against, unit, by_others)
     answer.sub_tokens = classifier.parts(explanation.text) if with_parts else None
     if with_change:

@@ -8,7 +8,7 @@ import numpy as np
 from textcls.model.explanation import Attribution, Explanation
 from textcls.model.units import unit_spans
 
-# A text of more tokens, or phrases or sentences, is long.
+# A text of more tokens, or other units, is long.
 LONG: Final = 150
 # Tokens that are shown of one sentence.
 LONGEST: Final = 60
@@ -22,7 +22,7 @@ def passages(explanation: Explanation, attribution: Attribution) -> list[tuple[i
     """Return what is shown first of a long text, as (first token, token behind the last) in reading order.
 
     That are the sentences with the largest sums, and the one with the strongest token. An empty list stands for all of
-    the text: it is not long. Of an explanation by phrases or sentences these are counted instead of tokens.
+    the text: it is not long. Of an explanation by words, phrases or sentences these are counted instead of tokens.
     """
     values = attribution.values.astype(np.float64)
     if len(values) <= LONG or not values.any():
@@ -43,7 +43,7 @@ def passages(explanation: Explanation, attribution: Attribution) -> list[tuple[i
 
 
 def _pieces(explanation: Explanation) -> list[tuple[int, int]]:
-    if explanation.unit != "token":
+    if explanation.unit not in ("token", "word"):
         return [(i, i + 1) for i in range(len(explanation.spans))]
     sentences = unit_spans(explanation.text, explanation.spans, "sentence")
     return [piece for first, behind in sentences for piece in pairwise([*range(first, behind, LONGEST), behind])]

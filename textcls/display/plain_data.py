@@ -34,7 +34,7 @@ def explanation_json(
     """Return a prediction with its explanation, attributions of it, and what is within its tokens, as plain data.
 
     Where a text may have several labels, there is an attribution for each label that is explained. `by_unit` is the
-    explanation by phrases or sentences, if one is wanted.
+    explanation by words, phrases or sentences, if one is wanted.
     """
     found = {
         "score": prediction.score,

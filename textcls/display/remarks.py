@@ -83,7 +83,8 @@ def token_remarks(explanation: Explanation, attribution: Attribution, shown: int
         if not attribution.values.any():
             evidence = "which add nothing"
         found.append(
-            f"Unknown to the model: {listed} ({len(unknown):,} of {len(attribution.values):,} tokens, {evidence})."
+            f"Unknown to the model: {listed} ({len(unknown):,} of {len(attribution.values):,} {explanation.unit}s, "
+            f"{evidence})."
         )
     return found
 

@@ -202,7 +202,7 @@ class Explanation:
             left out for size.
         several: whether a text may have several labels, which then do not compete.
         support: of what support rows its prototypes are made; None where labels are none.
-        unit: what stands in the place of tokens: of one by tokens `grouped` makes one by phrases or sentences.
+        unit: what stands in the place of tokens: of one by tokens `grouped` makes one by words, phrases or sentences.
         groups: first token of each unit, and the one behind its last; None where tokens are not grouped.
         cells: what each cell of columns beside the text added; none where there are none.
         tree: of the labels, if they are paths; None if they are none.
@@ -282,11 +282,11 @@ class Explanation:
         return np.array([behind - first for first, behind in self.groups], np.int64)
 
     def grouped(self, unit: Unit) -> "Explanation":
-        """Return the same explanation by phrases or sentences: of each the sum over its tokens, which add up as before.
+        """Return the same explanation by words, phrases or sentences: of each the sum over its tokens, as exact.
 
         Everything that is said of tokens is then said of units; `Attribution.means` are the averages over their tokens.
-        The rules of segmentation stand in `textcls.model.units`. The words of a unit are not told apart: all count
-        as known.
+        The rules of segmentation stand in `textcls.model.units`. A unit is known if any
+        of its tokens is.
 
         Raises:
             ConfigError: there is no such unit, or the explanation is grouped already.
@@ -307,7 +307,7 @@ class Explanation:
             self,
             attention_output=sums(self.attention),
             contribution_output=sums(self.contributions),
-            known_output=np.ones(len(groups), np.bool_),
+            known_output=np.logical_or.reduceat(self.known, firsts) if firsts else self.known,
             unit=unit,
             groups=groups,
         )

@@ -1,4 +1,4 @@
-"""Units of a text that people speak of: phrases and sentences, as runs of its tokens, by rules for all scripts.
+"""Units of a text that people speak of: words, phrases and sentences, as runs of its tokens, by rules for all scripts.
 
 A boundary stands between two tokens, so that every token is in exactly one unit and sums over units are those over
 tokens.
@@ -17,15 +17,23 @@ A **phrase** ends where a sentence does, and at every punctuation mark that does
 commas, colons, dashes, brackets, quotes. An opening bracket or quote goes with what follows, other marks with what
 stands before them. In scripts that put no spaces between words (Thai, Lao, Khmer, Burmese, Chinese, Japanese) a space
 ends one, too.
+
+A **word** is a token, but in those scripts, of which a token is a letter. There words end where BudouX ends them, which
+knows Thai, Chinese and Japanese, and at spaces in the others.
 """
 
-from collections.abc import Sequence
-from itertools import pairwise
-from typing import Final, Literal, get_args
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Final, Literal, get_args
 from unicodedata import category
 
+if TYPE_CHECKING:
+    from budoux import Parser
+
 Span = tuple[int, int]
-Unit = Literal["token", "phrase", "sentence"]
+Unit = Literal["token", "word", "phrase", "sentence"]
 UNITS: Final[tuple[Unit, ...]] = get_args(Unit)
 
 # What ends a sentence wherever it stands: Sentence_Terminal of Unicode, without what Latin script has many uses for.
@@ -50,6 +58,7 @@ _WITHOUT_SPACES: Final = (
     ("\uf900", "\ufaff"),
     ("\U00020000", "\U0003ffff"),
 )
+_RUN: Final = re.compile(f"[{''.join(f'{first}-{last}' for first, last in _WITHOUT_SPACES)}]+")
 _QUOTES: Final = frozenset("\"'\u2018\u2019\u201c\u201d\u201e\u201f")
 
 
@@ -65,8 +74,44 @@ def unit_spans(text: str, spans: Sequence[Span], unit: Unit) -> list[Span]:
         return []
     if unit == "token":
         return [(i, i + 1) for i in range(len(spans))]
-    ends = _ends(text, spans, sentences_only=unit == "sentence")
+    ends = _word_ends(text, spans) if unit == "word" else _ends(text, spans, sentences_only=unit == "sentence")
     return list(pairwise([0, *ends, len(spans)]))
+
+
+def reading_unit(text: str) -> Unit:
+    """Return the smallest unit that a person reads: words where most letters are of scripts without spaces."""
+    return "word" if 2 * sum(map(len, _RUN.findall(text))) > sum(map(str.isalpha, text)) else "token"
+
+
+def _word_ends(text: str, spans: Sequence[Span]) -> list[int]:
+    """Return the numbers of the tokens that begin a word, but for the first."""
+    within = set(_within_words(text))
+    return [i for i in range(1, len(spans)) if spans[i][0] not in within]
+
+
+def _within_words(text: str) -> Iterator[int]:
+    """Yield the places of `text` that stand within a word of a script without spaces."""
+    japanese = re.search("[\u3040-\u30ff]", text) is not None
+    for run in _RUN.finditer(text):
+        ends = set(accumulate(map(len, _words(run[0], japanese=japanese))))
+        yield from (run.start() + i for i in range(1, len(run[0])) if i not in ends)
+
+
+def _words(run: str, *, japanese: bool) -> Sequence[str]:
+    """Return the words of a run of letters of scripts without spaces; of those that BudouX does not know all as one."""
+    if re.search("[\u0e00-\u0e7f]", run):
+        return _parser("thai").parse(run)
+    if re.search("[\u3040-\u30ff\u3400-\u9fff]", run):
+        return _parser("japanese" if japanese else "simplified_chinese").parse(run)
+    return [run]
+
+
+@cache
+def _parser(language: str) -> "Parser":
+    import budoux
+
+    parser: Parser = getattr(budoux, f"load_default_{language}_parser")()
+    return parser
 
 
 def _ends(text: str, spans: Sequence[Span], *, sentences_only: bool) -> list[int]:
@@ -131,7 +176,7 @@ def _phrase_ends(text: str, spans: Sequence[Span], i: int) -> bool:
 
 def _without_spaces(character: str) -> bool:
     """Return whether a character is of a script in which words stand side by side."""
-    return any(first <= character <= last for first, last in _WITHOUT_SPACES)
+    return _RUN.match(character) is not None
 
 
 def _is_mark(token: str) -> bool:

@@ -108,7 +108,8 @@ def _text(explanation: Explanation, attribution: Attribution) -> Iterator[Text]:
     for first, behind in shown_first:
         shown = text[explanation.spans[first][0] : explanation.spans[behind - 1][1]]
         yield Text.assemble(CUT * (first > 0), shown, CUT * (behind < len(explanation.spans)))
-    advice = " --html FILE shows all of it, --unit sentence adds up each." if explanation.unit == "token" else ""
+    small = explanation.unit in ("token", "word")
+    advice = " --html FILE shows all of it, --unit sentence adds up each." if small else ""
     yield Text(passages_line(explanation, attribution) + advice, style="dim")
 
 

@@ -38,7 +38,7 @@ class ExplainOptions(BaseModel):
     )
     against: str | None = Field(None, description="Say why `label` and not this one, instead of all others.")
     unit: Unit = Field(
-        "token", description="Also add up and average contributions over phrases or sentences, in `units`."
+        "token", description="Also add up and average contributions over words, phrases or sentences, in `units`."
     )
     parts: bool = Field(
         False,

@@ -179,7 +179,7 @@ class Evidence(BaseModel):
 
 
 class UnitOfText(BaseModel):
-    """A phrase or sentence and what it added."""
+    """A word, phrase or sentence and what it added."""
 
     text: str = Field(description="inputs[i][start:end].")
     start: int = Field(ge=0, description="Offset in Unicode code points.")
@@ -303,7 +303,7 @@ class Result(BaseModel):
         "logits, of a date its parts.",
     )
     evidence: Evidence | SkipJsonSchema[None] = Field(None, description="Present if `explain` asks for more than true.")
-    unit: Literal["phrase", "sentence"] | SkipJsonSchema[None] = Field(
+    unit: Literal["word", "phrase", "sentence"] | SkipJsonSchema[None] = Field(
         None, description="Present if `explain.unit` asks for one."
     )
     units: list[UnitOfText] | SkipJsonSchema[None] = Field(None, description="Present with `unit`: in reading order.")

@@ -6,7 +6,7 @@ import { attribution, level, named, several, visible } from "./explain.mjs";
 import { fileOfLines } from "./lines.mjs";
 import { teaching } from "./teach.mjs";
 import { fromCodePoints } from "./tokens.mjs";
-import { UNITS, grouped, passages } from "./units.mjs";
+import { UNITS, grouped, passages, readingUnit } from "./units.mjs";
 
 const SHOWN_LABELS = 8;
 const SHOWN_TOKENS = 20;
@@ -18,7 +18,7 @@ const MOST_LIVE = 5000;
 // Who types is not interrupted by a screen reader.
 const QUIET_MILLISECONDS = 1000;
 
-const state = { models: [], model: null, text: "", result: null, label: null, against: null, unit: "token", asking: null };
+const state = { models: [], model: null, text: "", result: null, label: null, against: null, unit: "token", chosenUnit: null, asking: null };
 // The answer as it is shown: its tokens are units, if these are chosen.
 let shownResult = null;
 // What is typed: whether it has changed since it was asked last, and what will be said of it.
@@ -323,6 +323,7 @@ function showWhy() {
   };
   hideTip();
   const tokens = fromCodePoints(text, result.tokens.map((token) => [token.start, token.end]));
+  state.unit = state.chosenUnit ?? readingUnit(text);
   shownResult = grouped(result, text, tokens, state.unit);
   byId("unit").value = state.unit;
   const seen = attribution(shownResult, label, against);
@@ -523,7 +524,7 @@ function showNotes(seen) {
   const unknown = tokens.map((_, i) => i).filter((i) => !tokens[i].known);
   if (unknown.length) {
     const share = percent(seen.share(unknown));
-    found.push(`Unknown to the model: ${count(unknown.length)} of ${count(tokens.length)} tokens, ${share} of the evidence.`);
+    found.push(`Unknown to the model: ${count(unknown.length)} of ${count(tokens.length)} ${state.unit}s, ${share} of the evidence.`);
   }
   const wrong = error < 1e-3 ? "" : " The parts do not add up: do not trust this split.";
   const sum = error ? `to ${error.toExponential(0)}` : "exactly";
@@ -580,7 +581,7 @@ byId("model").addEventListener("change", (event) => {
 });
 byId("unit").append(...UNITS.map((unit) => make("option", { value: unit }, unit)));
 byId("unit").addEventListener("change", (event) => {
-  state.unit = event.target.value;
+  state.chosenUnit = event.target.value;
   delete byId("tinted").dataset.open;
   showWhy();
 });

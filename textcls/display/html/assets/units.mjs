@@ -1,4 +1,5 @@
-// Phrases and sentences, by the rules of textcls/model/units.py: runs of tokens, over which contributions are added up.
+// Words, phrases and sentences, by the rules of textcls/model/units.py: runs of tokens, over which contributions are
+// added up. Words of scripts without spaces are those of the browser, which knows more languages.
 import { SENTENCE_ENDS } from "./unicode.mjs";
 
 // What is shown first of a long text, as in textcls/display/passages.py.
@@ -6,13 +7,17 @@ const LONG = 150;
 const LONGEST = 60;
 const [LEAST, MOST, SHARE] = [3, 8, 0.5];
 
-export const UNITS = ["token", "phrase", "sentence"];
+const SEGMENTER = Intl.Segmenter && new Intl.Segmenter(undefined, { granularity: "word" });
+
+export const UNITS = ["token", ...(SEGMENTER ? ["word"] : []), "phrase", "sentence"];
 
 const ALWAYS = new Set(SENTENCE_ENDS.map((point) => String.fromCodePoint(point)));
 const BEFORE_SPACE = new Set("!?\u2026\u203c\u203d\u2047\u2048\u2049");
 const INNER = new Set("'\u2019-\u2010\u2011.,:/&@+\u00b7_");
 // Scripts in which words stand side by side.
-const WITHOUT_SPACES = /^[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uaa60-\uaa7f\uf900-\ufaff\u{20000}-\u{3ffff}]/u;
+const LETTERS = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uaa60-\uaa7f\uf900-\ufaff\u{20000}-\u{3ffff}]/u.source;
+const WITHOUT_SPACES = new RegExp(`^${LETTERS}`, "u");
+const RUN = new RegExp(`${LETTERS}+`, "gu");
 const QUOTES = new Set("\"'\u2018\u2019\u201c\u201d\u201e\u201f");
 const one = (text) => [...text].length === 1;
 const isMark = (token) => one(token) && /^[\p{P}\p{S}]/u.test(token);
@@ -92,6 +97,29 @@ class Marked {
 export function unitSpans(text, places, unit) {
   if (!places.length) return [];
   if (unit === "token") return places.map((_, i) => [i, i + 1]);
+  const edges = unit === "word" ? wordEdges(text, places) : unitEdges(text, places, unit);
+  return edges.map((first, i) => [first, edges[i + 1] ?? places.length]);
+}
+
+/** The smallest unit that a person reads: words where most letters are of scripts without spaces. */
+export function readingUnit(text) {
+  const letters = (text.match(/\p{L}/gu) ?? []).length;
+  const side = (text.match(RUN) ?? []).reduce((sum, run) => sum + [...run].length, 0);
+  return SEGMENTER && 2 * side > letters ? "word" : "token";
+}
+
+/** The numbers of the tokens that begin a word. */
+function wordEdges(text, places) {
+  const within = new Set();
+  for (const run of text.matchAll(RUN)) {
+    const starts = new Set([...SEGMENTER.segment(run[0])].map((word) => word.index));
+    for (let i = 1; i < run[0].length; i++) if (!starts.has(i)) within.add(run.index + i);
+  }
+  return places.flatMap(([start], i) => (i && within.has(start) ? [] : [i]));
+}
+
+/** The numbers of the tokens that begin a phrase or sentence. */
+function unitEdges(text, places, unit) {
   const marked = new Marked(text, places);
   const edges = [0];
   let ending = false;
@@ -108,7 +136,7 @@ export function unitSpans(text, places, unit) {
       ending = false;
     }
   }
-  return edges.map((first, i) => [first, edges[i + 1] ?? places.length]);
+  return edges;
 }
 
 /** An answer with units in the place of its tokens: of each the sums over its tokens, and how many these are. */
@@ -124,7 +152,7 @@ export function grouped(result, text, places, unit) {
       end: some.at(-1).end,
       attention: sum((token) => token.attention),
       contributions: Object.fromEntries(labels.map((label) => [label, sum((token) => token.contributions[label])])),
-      known: true,
+      known: some.some((token) => token.known),
       size: some.length,
     };
   });
@@ -138,7 +166,7 @@ export function grouped(result, text, places, unit) {
 export function passages(text, places, values, unit) {
   if (values.length <= LONG || values.every((value) => !value)) return [];
   const sum = ([first, behind], of) => values.slice(first, behind).reduce((all, value) => all + of(value), 0);
-  const sentences = unit === "token" ? unitSpans(text, places, "sentence") : values.map((_, i) => [i, i + 1]);
+  const sentences = unit === "token" || unit === "word" ? unitSpans(text, places, "sentence") : values.map((_, i) => [i, i + 1]);
   const pieces = sentences.flatMap(([first, behind]) => {
     const found = [];
     for (let i = first; i < behind; i += LONGEST) found.push([i, Math.min(i + LONGEST, behind)]);
