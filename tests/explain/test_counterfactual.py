@@ -62,6 +62,28 @@ def test_where_no_few_tokens_change_a_long_text_sentences_do_and_none_of_them_ca
     assert f"Without {len(left)} sentences, it would be {found.label}" in change_line(search)
 
 
+def test_where_no_sentences_change_a_text_tokens_do_one_after_another_and_none_of_them_can_stay(
+    classifier: Classifier,
+) -> None:
+    text = "There are scans at one hub and zero movement, and the label goes round and round the belt; relabel it. " * 8
+    before = classifier.predict(text).label
+    search = counterfactual(classifier, text)
+    found = search.found
+    assert found is not None
+    assert (search.unit, search.one_by_one, found.before) == ("token", True, before)
+    assert search.asked <= MOST_ASKED
+    spans = classifier.explain(search.text).spans
+    left = [change.token for change in found.changes]
+    assert len(left) > MOST_CHANGES
+    assert found.text == remove(search.text, spans, left)
+    assert classifier.predict(found.text).label == found.label != before
+    for each in left:
+        fewer = [other for other in left if other != each]
+        assert classifier.predict(remove(search.text, spans, fewer)).label == before
+    assert f"Without {len(left)} tokens, it would be {found.label}" in change_line(search)
+    assert "then tokens one after another" in search_line(search)
+
+
 @pytest.mark.parametrize("sentence", ["Cancel my plan. ", "My card was charged. "])
 def test_what_says_one_thing_throughout_is_not_left_out_as_a_whole(classifier: Classifier, sentence: str) -> None:
     search = counterfactual(classifier, sentence * 30)

@@ -10,7 +10,7 @@ from textcls.display.text import MISSING, MOST_NAMED, listed, named, one_line, p
 from textcls.explain.clusters.agreement import Agreement
 from textcls.explain.clusters.survey import Cluster, ClusterSurvey
 from textcls.explain.column_changes import ColumnChange
-from textcls.explain.counterfactual import Counterfactual, Search
+from textcls.explain.counterfactual import MOST_CHANGES, Counterfactual, Search
 from textcls.explain.exchanges import ExchangeReport
 from textcls.explain.global_explanation.groups import GroupComparison, LabelDifference
 from textcls.explain.global_explanation.summary import GlobalExplanation, LabelExplanation
@@ -240,9 +240,9 @@ def change_line(search: Search) -> str:
         return f"No small change of the text {does}."
     found = search.found
     would = _would(found, search)
-    if search.unit == "sentence":
+    if search.unit == "sentence" or len(found.changes) > MOST_CHANGES:
         # Where they stand is shown below it.
-        return f"Without {plural(len(found.changes), 'sentence')}, {would}."
+        return f"Without {plural(len(found.changes), search.unit)}, {would}."
     left_out = [named(change.text) for change in found.changes if change.by is None]
     exchanged = [f"{named(c.by)} for {named(c.text)}" for c in found.changes if c.by is not None]
     ways = (("without", left_out), ("with", exchanged))
@@ -273,8 +273,9 @@ def search_line(search: Search) -> str:
     end = "; there is no smaller one among them" if smallest else ""
     sentences = f", then {plural(search.sentences, 'whole sentence')}" if search.sentences else ""
     together = ", then the strongest together" if search.together else ""
+    one_by_one = ", then tokens one after another" if search.one_by_one else ""
     return (
-        f"Tried: each of {plural(search.tokens, 'token')} by itself{together}{sentences}, "
+        f"Tried: each of {plural(search.tokens, 'token')} by itself{together}{sentences}{one_by_one}, "
         f"{plural(search.asked, 'text')} in all{end}. "
         "It is what changes this model's answer, not what is true."
         + " It holds of the part that is read: the rest of the text does not move up."

@@ -2,7 +2,8 @@
 
 The model itself is asked about every changed text, so what is found is exact for it. What is searched is bounded, and
 said: each token by itself, then any two of the strongest, then more of them by a beam. Where so few tokens change
-nothing, as in long texts, whole sentences are left out, the strongest first, and put back where they need not go.
+nothing, as in long texts, whole sentences are left out, the strongest first, and put back where they need not go; where
+no sentences do, tokens likewise.
 """
 
 import math
@@ -34,7 +35,7 @@ MOST_CHANGES: Final = 8
 AT_ONCE: Final = 64
 # So often the model is asked at the most if nothing is exchanged.
 MOST_ASKED: Final = (
-    SINGLY + PAIRED * (PAIRED - 1) // 2 + (MOST_CHANGES - 2) * BEAM * PAIRED + 2 * SINGLY + PAIRED**2 + MOST_TRIED
+    SINGLY + PAIRED * (PAIRED - 1) // 2 + (MOST_CHANGES - 2) * BEAM * PAIRED + 2 * (2 * SINGLY + PAIRED**2) + MOST_TRIED
 )
 
 # A token, and what replaces it: None for nothing.
@@ -111,13 +112,14 @@ class Search:
         found: the smallest change found; None where there is none within the search.
         tokens: how many tokens were tried by themselves.
         asked: about how many texts the model was asked.
-        unit: what was left out: `token`, or `sentence` where no tokens were found.
+        unit: what was left out: `token`, or `sentence` where no few tokens were found.
         sentences: how many there were to leave out; 0 where that was not tried.
         against: the label, or node, that was wanted instead; None for any.
         node: the node above labels that was to be lost; None if it was a label.
         columns: which other category beside the text would change the answer, the text as it is.
         cut: whether the text goes on behind what was read, which does not move up in place of what is left out.
         together: whether several tokens at once were tried.
+        one_by_one: whether tokens were left out one after another, however many.
     """
 
     text: str
@@ -131,6 +133,7 @@ class Search:
     columns: tuple[ColumnChange, ...] = ()
     cut: bool = False
     together: bool = False
+    one_by_one: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """The search as plain data."""
@@ -171,16 +174,20 @@ def counterfactual(
     prediction = classifier.predict(text, explain=True, threshold=threshold)
     wanted = WantedAnswer.of(classifier, prediction, label, against)
     explanation = explanation_of(prediction)
-    by_token = replace(_Searching(classifier, explanation, wanted, groups, deadline).run(), cut=prediction.truncated)
+    tokens = _Searching(classifier, explanation, wanted, groups, deadline)
+    by_token = replace(tokens.run(), cut=prediction.truncated)
     if explanation.cells:
         by_token = replace(by_token, columns=column_changes(classifier, explanation, wanted))
-    sentences = explanation.grouped("sentence")
-    if by_token.found is not None or len(sentences.spans) < 2:
+    if by_token.found is not None:
         return by_token
+    sentences = explanation.grouped("sentence")
     by_sentence = _Searching(classifier, sentences, wanted, (), deadline)
-    found = by_sentence.left_out()
-    tried = replace(by_token, asked=by_token.asked + by_sentence.asked, sentences=len(sentences.spans))
-    return tried if found is None else replace(tried, found=found, unit="sentence")
+    if (found := by_sentence.left_out()) is not None:
+        by_token = replace(by_token, found=found, unit="sentence")
+    else:
+        by_token = replace(by_token, found=tokens.left_out(), one_by_one=True)
+    tried = len(sentences.spans) if len(sentences.spans) > 1 else 0
+    return replace(by_token, asked=tokens.asked + by_sentence.asked, sentences=tried)
 
 
 class _Searching:
@@ -215,8 +222,8 @@ class _Searching:
 
     def left_out(self) -> Counterfactual | None:
         """Leave out the strongest until the answer changes, then put back each that need not go."""
-        speaking = [option for option in self.options if self.values[option[0]] > 0]
-        # Of a text without any sentence nothing is said.
+        speaking = [option for option in self.options[: self.tokens] if self.values[option[0]] > 0]
+        # Of a text without any token nothing is said.
         sizes = range(1, min(len(speaking), len(self.spans) - 1) + 1)
         margins = self._ask([tuple(speaking[:size]) for size in sizes])
         size = next((i + 1 for i, margin in enumerate(margins) if margin < 0), None)
@@ -231,7 +238,7 @@ class _Searching:
 
     def _with_others(self, left: Sequence[Option]) -> list[Option] | None:
         """Leave out more, the best of the others one at a time: without what spoke for it, another one may."""
-        left, others = list(left), [option for option in self.options if option not in left][:PAIRED]
+        left, others = list(left), [option for option in self.options[: self.tokens] if option not in left][:PAIRED]
         while len(others) > 1 or len(left) + len(others) < len(self.spans):
             margins = self._ask([(*left, option) for option in others])
             if not margins:
