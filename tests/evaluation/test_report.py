@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import tracemalloc
 import warnings
 from importlib.util import find_spec
@@ -22,6 +23,7 @@ from tests.explanations import made_up
 from textcls import Classifier, ConfigError, InputError, OneLabelModelReport
 from textcls.display.html.fragments import document
 from textcls.display.html.report import report_fragments
+from textcls.display.html.report_parts import quoted
 from textcls.display.markdown.card import model_card
 from textcls.display.markdown.report import report_markdown
 from textcls.display.report_lines import summary_lines
@@ -196,6 +198,28 @@ def test_the_word_behind_errors_is_named_with_how_often_it_is_right(classifier: 
         4,
     )
     assert {error.row for error in report.surest_errors} == {4, 5, 6, 7, 8}
+
+
+def test_behind_errors_stand_words_also_where_letters_stand_without_spaces(classifier: Classifier) -> None:
+    report = textcls.report(classifier, [("ช่วยลดความเสี่ยง", label) for label in classifier.labels * 3])
+    words = {"ช่วย", "ลด", "ความ", "เสี่ยง"}
+    assert {group.word for group in report.errors} <= words
+    assert set(report.surest_errors[0].words) <= words
+    assert {word.text for label in report.evidence.labels for word in (*label.words_for, *label.words_against)} <= words
+
+
+def test_the_word_behind_an_error_stands_where_the_report_says(found: OneLabelModelReport) -> None:
+    for error in found.surest_errors:
+        assert error.text[slice(*error.place)].lower() == error.words[0]
+
+
+def test_of_a_long_text_the_page_quotes_what_stands_around_the_word_behind_the_error() -> None:
+    long = quoted("before " * 100 + "<word> " + "behind " * 100, (700, 706))
+    (said,) = re.findall("<bdi>(.*)</bdi>", long)
+    assert re.fullmatch("\u2026(before )+<mark>&lt;word&gt;</mark>( behind)+\u2026", said)
+    assert 200 < len(said) < 300
+    assert "<bdi>a <mark>word</mark></bdi>" in quoted("a word", (2, 6))
+    assert "<bdi>no word</bdi>" in quoted("no word", (0, 0))
 
 
 def test_a_word_is_told_once_however_often_it_stands(classifier: Classifier) -> None:

@@ -12,6 +12,7 @@ from tests.command_line import succeed
 from tests.explanations import made_up, opposed
 from textcls import Classifier, ConfigError
 from textcls.model import tokenizer
+from textcls.model.prediction import explanation_of
 from textcls.model.units import UNITS, Unit, reading_unit, unit_spans
 
 
@@ -142,6 +143,9 @@ def test_of_letters_without_spaces_people_are_shown_words_and_programs_tokens(mo
     assert "ความ" in shown
     assert "bias + words = logit" in shown
     assert "bias + tokens = logit" in succeed("explain", model_path, text, "--unit", "token")
+    prediction = Classifier.load(model_path).predict(text, explain=True)
+    for page in (prediction._repr_html_(), explanation_of(prediction)._repr_html_()):
+        assert ">ความ<" in page
     printed = json.loads(succeed("explain", model_path, "--json", text))
     assert "units" not in printed
     assert printed["tokens"][0]["text"] == "ช่"

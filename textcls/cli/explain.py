@@ -38,7 +38,7 @@ from textcls.model.explanation import Attribution, Explanation
 from textcls.model.prediction import Prediction, explanation_of
 from textcls.model.sub_token_attribution import SubTokenAttribution
 from textcls.model.text_columns import and_
-from textcls.model.units import UNITS, Unit, reading_unit
+from textcls.model.units import UNITS, Unit
 
 _GROUPS: Final = (
     Group("What is asked", ("column", "label", "contrast", "counterfactual"), ("exchange", "threshold")),
@@ -166,8 +166,8 @@ def explain(
     prediction = classifier.predict(row, explain=True, threshold=threshold)
     explanation = explanation_of(prediction)
     by_others = [other.predict(explanation.row_for(other.info.columns), explain=True) for other in others]
-    unit = unit or ("token" if as_json else reading_unit(explanation.text))
-    answer = _ExplainedText(prediction, explained_labels(prediction, label, against), against, unit, by_others)
+    shown_by = explanation.grouped(unit or "token") if unit or as_json else explanation.readable()
+    answer = _ExplainedText(prediction, explained_labels(prediction, label, against), against, shown_by, by_others)
     answer.sub_tokens = classifier.parts(explanation.text) if with_parts else None
     if with_change:
         answer.change = _change(classifier, answer, label, exchanged)
@@ -248,13 +248,13 @@ class _ExplainedText:
         prediction: Prediction,
         labels: tuple[Sequence[str], Sequence[str]],
         against: str | None,
-        unit: Unit,
+        shown_by: Explanation,
         others: Sequence[Prediction],
     ) -> None:
         self.prediction, self.against, self.others = prediction, against, others
         self.labels, self.left_out = labels
         self.explanation = explanation_of(prediction)
-        self.shown_by = self.explanation.grouped(unit)
+        self.shown_by = shown_by
         self.attributions = self._attributions(self.shown_by)
         self.sub_tokens: Sequence[SubTokenAttribution] | None = None
         self.change: Search | None = None

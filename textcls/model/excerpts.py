@@ -16,9 +16,9 @@ class Excerpt:
     end: int
 
 
-def excerpt(text: str, start: int, end: int) -> Excerpt:
-    """Return what stands around `text[start:end]`, cut at spaces where there are some."""
-    first, last = max(0, start - AROUND), min(len(text), end + AROUND)
+def excerpt(text: str, start: int, end: int, around: int = AROUND) -> Excerpt:
+    """Return what stands `around` characters on either side of `text[start:end]`, cut at spaces if there are any."""
+    first, last = max(0, start - around), min(len(text), end + around)
     first = text.find(" ", first, start) + 1 or first if first else 0
     last = max(text.rfind(" ", end, last), end) if last < len(text) and " " in text[end:last] else last
     return Excerpt(text[first:last], start - first, end - first)

@@ -28,7 +28,7 @@ from textcls.model.contrast import (
 from textcls.model.label_paths import LabelPaths, contrasted, full_name, labels_below
 from textcls.model.labels import label_number
 from textcls.model.prototypes import SupportAttention, SupportWeight
-from textcls.model.units import UNITS, Span, Unit, unit_spans
+from textcls.model.units import UNITS, Span, Unit, reading_unit, unit_spans
 
 # Support rows of a label that are told of.
 SHOWN_SUPPORT: Final = 3
@@ -224,7 +224,8 @@ class Explanation:
     tree: LabelPaths | None = None
 
     def _repr_html_(self) -> str:
-        return str(above("textcls.display.html.explanation:explanation_fragment")(self))  # what notebooks show
+        # What notebooks show.
+        return str(above("textcls.display.html.explanation:explanation_fragment")(self.readable()))
 
     @property
     def row(self) -> str:
@@ -311,6 +312,10 @@ class Explanation:
             unit=unit,
             groups=groups,
         )
+
+    def readable(self) -> "Explanation":
+        """Return the same explanation by the smallest units that people read: words where tokens are letters."""
+        return self if self.groups is not None else self.grouped(reading_unit(self.text))
 
     def units_as_json(self, labels: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """The units as plain data, in reading order: `tokens` are the numbers of the first and of that behind the last.

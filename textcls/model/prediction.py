@@ -1,6 +1,6 @@
 """What a classifier answers: plain frozen objects over the arrays of the model, unfolded into Python on demand."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Literal, NamedTuple
 
@@ -62,7 +62,8 @@ class Prediction:
     tree: LabelPaths | None = None
 
     def _repr_html_(self) -> str:
-        return str(above("textcls.display.html.explanation:prediction_fragment")(self))  # what notebooks show
+        shown = self if self.explanation is None else replace(self, explanation=self.explanation.readable())
+        return str(above("textcls.display.html.explanation:prediction_fragment")(shown))  # what notebooks show
 
     @property
     def several(self) -> bool:

@@ -5,9 +5,9 @@ from typing import Final
 
 from textcls.display.html import charts
 from textcls.display.html.charts import Axes, Point
-from textcls.display.html.fragments import bar, isolated, name, shown
+from textcls.display.html.fragments import bar, name, shown
 from textcls.display.html.global_explanation import example
-from textcls.display.html.report_parts import CHARACTERS, Parts, folded, plain_table, reliability, table
+from textcls.display.html.report_parts import Parts, folded, plain_table, quoted, reliability, table
 from textcls.display.report_lines import (
     CONFUSIONS,
     LABEL_AIMS,
@@ -17,7 +17,7 @@ from textcls.display.report_lines import (
     label_aims,
     worst_first,
 )
-from textcls.display.text import percent, short
+from textcls.display.text import percent
 from textcls.evaluation.intervals import CONFIDENCE
 from textcls.evaluation.reporting.label_aims import LabelAims, LabelPoint
 from textcls.evaluation.reporting.label_sets import LabelSetModelReport
@@ -154,7 +154,7 @@ def _surest(found: Sequence[SureLabelError], title: str, words: str) -> str:
     rows = [
         f"<tr><td>{percent(error.probability)}</td><td class='said'>{name(error.label)}</td>"
         f'<td class="several">{_names(error.labels)}</td><td class="several">{_names(error.words)}</td>'
-        f'<td class="quoted" dir="auto">{isolated(short(error.text, CHARACTERS))}</td></tr>'
+        f"{quoted(error.text, error.place)}</tr>"
         for error in found
     ]
     heads = [("score", ""), ("label", "said"), ("the row has", "said"), (words, "said"), ("text", "said")]

@@ -6,9 +6,9 @@ from typing import Final
 
 from textcls.display.html import charts
 from textcls.display.html.charts import Axes, Point
-from textcls.display.html.fragments import bar, isolated, name
+from textcls.display.html.fragments import bar, name
 from textcls.display.html.global_explanation import example
-from textcls.display.html.report_parts import CHARACTERS, Parts, folded, plain_table, reliability, table
+from textcls.display.html.report_parts import Parts, folded, plain_table, quoted, reliability, table
 from textcls.display.report_lines import (
     AIMS,
     CONFUSIONS,
@@ -20,7 +20,7 @@ from textcls.display.report_lines import (
     levels_notes,
     worst_first,
 )
-from textcls.display.text import named, percent, short
+from textcls.display.text import named, percent
 from textcls.evaluation.intervals import CONFIDENCE, share
 from textcls.evaluation.reporting.abstention import Abstention
 from textcls.evaluation.reporting.errors import ErrorGroup, SureError
@@ -168,7 +168,7 @@ def _surest(found: Sequence[SureError]) -> str:
     rows = [
         f"<tr><td>{percent(error.confidence)}</td><td class='said'>{name(error.answered)}</td>"
         f'<td class="said">{name(error.right)}</td><td class="several">{", ".join(map(name, error.words))}</td>'
-        f'<td class="quoted" dir="auto">{isolated(short(error.text, CHARACTERS))}</td></tr>'
+        f"{quoted(error.text, error.place)}</tr>"
         for error in found
     ]
     heads = [("score", ""), ("answered", "said"), ("label", "said"), ("because of", "said"), ("text", "said")]

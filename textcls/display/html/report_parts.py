@@ -7,13 +7,15 @@ from typing import Final, NamedTuple
 from textcls.display.html import charts
 from textcls.display.html.charts import Axes, Point
 from textcls.display.html.fragments import shown
-from textcls.display.text import percent, plural
+from textcls.display.text import one_line, percent, plural
 from textcls.evaluation.metrics import ReliabilityBin
+from textcls.model.excerpts import excerpt, marked
 
 # So many labels, those of the lowest F1, stand before the others are folded away.
 SHOWN_LABELS: Final = 25
 # Characters of a text.
 CHARACTERS: Final = 240
+CUT: Final = "\u2026"
 
 STYLE: Final = (
     ".textcls .summary li{margin:.35rem 0}.textcls .matrix td{text-align:right;padding:.2rem .5rem}"
@@ -52,6 +54,17 @@ def table(heads: Sequence[tuple[str, str]], rows: Iterable[str], kind: str = "fi
     """Return a table; of each head its text and its class."""
     head = "".join(f'<th scope="col" class="{kind}">{escape(text)}</th>' for text, kind in heads)
     return f'<div class="wide"><table class="{kind}"><tr>{head}</tr>{"".join(rows)}</table></div>'
+
+
+def quoted(text: str, place: tuple[int, int]) -> str:
+    """Return a cell with a text, of a long one what stands around the word at `place`, which is marked."""
+    start, end = place
+    found = excerpt(text, start, end, CHARACTERS // 2)
+    before, word, behind = (escape(one_line(part)) for part in marked(found))
+    cut_before, cut_behind = found.start < start, len(found.text) - found.end < len(text) - end
+    meant = f"<mark>{word}</mark>" if word else ""
+    said = f"{CUT * cut_before}{before}{meant}{behind}{CUT * cut_behind}"
+    return f'<td class="quoted" dir="auto"><bdi>{said}</bdi></td>'
 
 
 def plain_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

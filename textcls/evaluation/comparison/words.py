@@ -101,7 +101,7 @@ def explained(
 def _reasons(model: Classifier | None, row: Text, own: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
     if model is None or not {*own, *other} <= set(model.labels):
         return ()
-    explanation = model.explain(row)
+    explanation = model.explain(row).readable()
     contrast_P, (names, _) = _over(explanation, own, other), named_parts(explanation)
     order = (-contrast_P).argsort(kind="stable")[:SHOWN].tolist()
     return tuple(names[p] for p in order if contrast_P[p] > 0)
@@ -119,7 +119,7 @@ def changed_words(
         if not {*flip.lost, *flip.gained} <= known:
             continue
         for sums, model in ((before, first), (after, second)):
-            explanation = model.explain(rows[flip.row])
+            explanation = model.explain(rows[flip.row]).readable()
             added = _over(explanation, flip.gained, flip.lost).tolist()
             for word, value in zip(named_parts(explanation, curves(model.info))[0], added, strict=True):
                 sums[word] += value

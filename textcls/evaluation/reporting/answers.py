@@ -72,13 +72,15 @@ class RowSummary(NamedTuple):
         read: what is known of its text.
         words: those that speak most for the answer, over the label that the row carries, or over the next probable one
             if it is right: words in lower case, and columns, `product = lamp`.
-        example: where the first of them stands; None without one.
+        place: start and end of the first of them in the text; both 0 where it stands beside the text, or there is none.
+        example: what stands around it; None without one.
     """
 
     label: str
     confidence: float
     read: ReadText
     words: tuple[str, ...]
+    place: tuple[int, int]
     example: Excerpt | None
 
     @classmethod
@@ -87,13 +89,15 @@ class RowSummary(NamedTuple):
         answered = explanation.label
         # Wrong answers and right ones are counted by the same measure: what decides between two labels.
         rival = right if right in explanation.labels and right != answered else _second(explanation)
-        words, example = _reasons(explanation, rival)
+        places = _reasons(explanation, rival)
+        place = next(iter(places.values()), (0, 0))
         return cls(
             label=answered,
             confidence=float(explanation.probability_values.max()),
             read=ReadText.of(explanation),
-            words=words,
-            example=example,
+            words=tuple(places),
+            place=place,
+            example=excerpt(explanation.text, *place) if places else None,
         )
 
 
@@ -103,7 +107,8 @@ def _second(explanation: Explanation) -> str:
     return str(explanation.labels[second if explanation.labels[first] == explanation.label else first])
 
 
-def _reasons(explanation: Explanation, against: str) -> tuple[tuple[str, ...], Excerpt | None]:
+def _reasons(explanation: Explanation, against: str) -> dict[str, tuple[int, int]]:
+    """Return the words, and columns, that speak most for the answer over another label, and where each stands."""
     attribution = explanation.attribution(explanation.label, against)
     values = np.append(attribution.values, [added for _, _, added in attribution.cells])
     names, places = named_parts(explanation)
@@ -113,5 +118,4 @@ def _reasons(explanation: Explanation, against: str) -> tuple[tuple[str, ...], E
         if values[t] <= 0 or len(spans) == REASONS:
             break
         spans.setdefault(names[t], places[t])
-    words = tuple(spans)
-    return words, excerpt(explanation.text, *spans[words[0]]) if words else None
+    return spans

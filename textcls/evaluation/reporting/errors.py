@@ -44,6 +44,7 @@ class SureError(NamedTuple):
         answered: the answer.
         confidence: its probability.
         words: those that speak most for the answer over the label.
+        place: start and end of the first of them in the text; both 0 where it stands beside the text, or there is none.
     """
 
     row: int
@@ -52,6 +53,7 @@ class SureError(NamedTuple):
     answered: str
     confidence: float
     words: tuple[str, ...]
+    place: tuple[int, int]
 
 
 def groups(answers: Iterable[RowSummary], right: Iterable[str]) -> tuple[ErrorGroup, ...]:
@@ -88,7 +90,7 @@ def surest(
     """Return the wrong answers of the highest confidence."""
     wrong = [i for i, answer in enumerate(answers) if answer.label != right[i]]
     chosen = sorted(wrong, key=lambda i: (-answers[i].confidence, i))[:SUREST]
+    told = [(i, answers[i]) for i in chosen]
     return tuple(
-        SureError(i, text_of(rows[i]), right[i], answers[i].label, answers[i].confidence, answers[i].words)
-        for i in chosen
+        SureError(i, text_of(rows[i]), right[i], one.label, one.confidence, one.words, one.place) for i, one in told
     )

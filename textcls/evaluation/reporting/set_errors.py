@@ -64,6 +64,7 @@ class SureLabelError(NamedTuple):
         label: the one that is missed, or too many.
         probability: of it, by the model.
         words: those that speak most for it where it is too many, and most against it where it is missed.
+        place: start and end of the first of them in the text; both 0 where it stands beside the text, or there is none.
     """
 
     row: int
@@ -73,6 +74,7 @@ class SureLabelError(NamedTuple):
     label: str
     probability: float
     words: tuple[str, ...]
+    place: tuple[int, int]
 
     def as_json(self) -> dict[str, Any]:
         """Return all of it as plain data."""
@@ -193,7 +195,7 @@ class _Kind(NamedTuple):
 
     def _example(self, row: int, word: str, label: int) -> Excerpt:
         """Return where a word stands in a row: that token of it which counts most."""
-        explanation = self.classifier.explain(self.judged.texts[row])
+        explanation = self.classifier.explain(self.judged.texts[row]).readable()
         start, end = next(place for name, place, _ in self._ranked(explanation, label) if name == word)
         return excerpt(explanation.text, start, end)
 
@@ -210,8 +212,9 @@ class _Kind(NamedTuple):
 
     def _sure(self, row: int, label: int) -> SureLabelError:
         judged = self.judged
-        explanation = self.classifier.explain(judged.texts[row])
-        speak = [name for name, _, value in self._ranked(explanation, label) if value > 0]
+        explanation = self.classifier.explain(judged.texts[row]).readable()
+        speak = {name: place for name, place, value in reversed(self._ranked(explanation, label)) if value > 0}
+        words = tuple(reversed(speak))[:REASONS]
         return SureLabelError(
             row=row,
             text=explanation.text,
@@ -219,5 +222,6 @@ class _Kind(NamedTuple):
             assigned=tuple(judged.labels[i] for i in np.flatnonzero(judged.assigned[row]).tolist()),
             label=judged.labels[label],
             probability=float(judged.probabilities[row, label]),
-            words=tuple(dict.fromkeys(speak))[:REASONS],
+            words=words,
+            place=speak[words[0]] if words else (0, 0),
         )

@@ -64,7 +64,8 @@ def explain_globally(
     remaining = pairs_with_labels_if_known(rows)
     while chunk := list(islice(remaining, CHUNK)):
         explanations = classifier.explain([text for text, _ in chunk])
-        for explanation, (_, label) in zip(explanations, chunk, strict=True):
+        for by_token, (_, label) in zip(explanations, chunk, strict=True):
+            explanation = by_token.readable()
             carried = {label} if isinstance(label, str) else label
             answers = explainer.add(explanation, carried)
             if each is not None:
@@ -144,7 +145,7 @@ class GlobalExplainer:
         answers = answers_of(explanation, self._cuts)
         carried = {right} if isinstance(right, str) else set(right or ())
         self._texts += 1
-        self._tokens += len(explanation.spans)
+        self._tokens += int(explanation.sizes.sum())
         self._answers[answers] += 1
         self._labelled += right is not None
         self._right += right is not None and {self.labels[answer] for answer in answers} == carried

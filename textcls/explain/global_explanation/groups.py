@@ -172,7 +172,7 @@ class _GroupSums:
         remaining = iter(texts)
         while chunk := list(islice(remaining, CHUNK)):
             for explanation in self._classifier.explain(chunk):
-                self._add(group, explanation)
+                self._add(group, explanation.readable())
 
     def _add(self, group: int, explanation: Explanation) -> None:
         self.texts[group] += 1

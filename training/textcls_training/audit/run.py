@@ -151,7 +151,7 @@ def _as_read(given: LabelledTexts, row: int, model: Classifier) -> str:
 
 def _words(model: Classifier, row: str, own: Set[str], meant: Set[str]) -> tuple[str, ...]:
     """Return the words, and cells beside the text, that speak most for labels that are `meant` over others."""
-    explanation = model.explain(row)
+    explanation = model.explain(row).readable()
     side_C = np.array([float(label in meant) - float(label in own) for label in explanation.labels])
     contrast_P = added_by_parts(explanation).astype(np.float64) @ side_C
     names = [explanation.text[slice(*span)] for span in explanation.spans]
