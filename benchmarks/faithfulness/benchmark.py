@@ -31,11 +31,13 @@ from faithfulness.results import (
 )
 from textcls.errors import ConfigError, InputError
 from textcls.model.classifier import Classifier
-from textcls.model.units import UNITS, Unit
+from textcls.model.units import Unit
 from textcls_training.data.arrays import Float64
 
 # Each method explains these texts again, up to four times: robustness is measured on the first ones alone.
 ROBUSTNESS_TEXTS: Final = 100
+# What people mark in texts with spaces, where a word is a token.
+MARKED: Final[tuple[Unit, ...]] = ("token", "phrase", "sentence")
 OWN: Final = "contributions"
 OTHER_MODEL: Final = "other_model"
 VERSIONS_OF: Final = ("textcls", "captum", "lime", "shap", "scikit-learn", "scipy")
@@ -207,7 +209,7 @@ class _Measurement:
         share = plausibility.mean_share([aligned for _, aligned, _ in rows])
         for name in self.names:
             scores = [self._scores_for(name, i, label) for i, _, label in rows]
-            for unit in UNITS:
+            for unit in MARKED:
                 found = [
                     plausibility.measure(aligned, self._by_unit(one, i, unit), share)
                     for one, (i, aligned, _) in zip(scores, rows, strict=True)

@@ -210,6 +210,12 @@ def test_sizes_of_n_grams_that_cannot_be_are_a_wrong_call(tmp_path: Path, ngrams
     assert repr(ngrams) in result.stderr
 
 
+def test_labels_that_differ_by_case_alone_are_counted_apart_from_others(tmp_path: Path) -> None:
+    rows = [("text", "label")] + [(f"good {i}", label) for i, label in enumerate(("good", "Good", "bad") * 4)]
+    output = succeed("train", write_rows(tmp_path / "a.csv", rows), "--epochs", "1", "--dim", "2")
+    assert "Trained on 12 rows, 3 labels (2 that differ by more than case and spaces), 1 epoch." in output
+
+
 def test_train_takes_as_little_as_two_rows_of_which_one_has_no_tokens(tmp_path: Path) -> None:
     data = write_rows(tmp_path / "two.csv", [("text", "label"), ("good", "x"), (" ", "y")])
     output = succeed("train", data, "--epochs", "1", "--dim", "2")

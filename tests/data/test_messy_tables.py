@@ -198,6 +198,21 @@ def test_numbers_times_and_truth_values_of_a_sheet_come_back_into_a_sheet(write:
     assert [cell.value for cell in sheet[2]] == ["a", 1.5, when, True, took, "yes"]
 
 
+def test_numbers_and_times_of_a_sheet_are_shown_there_as_before(write: Write, tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    book.active.append(["text", "price", "at", "number"])
+    book.active.append(["a", 12.5, datetime(2026, 1, 31), 2**60])
+    shown = {"B2": '#,##0.00 "\u20ac"', "C2": "DD.MM.YYYY", "D2": "0"}
+    for place, number_format in shown.items():
+        book.active[place].number_format = number_format
+    book.save(tmp_path / "a.xlsx")
+    copied(tmp_path / "a.xlsx", tmp_path / "b.xlsx")
+    sheet = openpyxl.load_workbook(tmp_path / "b.xlsx").worksheets[0]
+    assert [sheet[place].number_format for place in ("B2", "C2")] == [shown["B2"], shown["C2"]]
+    # A sheet would round it.
+    assert sheet["D2"].value == str(2**60)
+
+
 def test_columns_of_a_sheet_are_wide_enough_to_be_read_and_their_names_stay_in_sight(
     write: Write, tmp_path: Path
 ) -> None:

@@ -4,6 +4,7 @@ import json
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,7 @@ def test_a_comma_before_three_digits_is_what_other_values_of_its_column_say() ->
     weights = Column("kg", "number", decimal_comma=True)
     assert weights.cells("11,200") == ("11.2",)
     assert number(Decimal("2.500"), decimal_comma=True) == 2.5
-    assert number(Cell.of(2.375), decimal_comma=True) == 2.375
+    assert number(Cell.of(SimpleNamespace(value=2.375, number_format="0.00")), decimal_comma=True) == 2.375
     assert Column("kg", "number").cells(1e-320) == ("0",)
     assert Column.from_json(json.loads(json.dumps(weights.to_json()))) == weights
     assert "decimal_comma" not in Column("kg", "number").to_json()

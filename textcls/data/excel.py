@@ -69,19 +69,22 @@ class Cell(str):
 
     Attributes:
         value: a number, a truth value or a time.
+        number_format: how the sheet shows it, such as `DD.MM.YYYY`.
     """
 
     value: object
+    number_format: str
 
     @classmethod
-    def of(cls, value: object) -> str:
-        """Return the text of a value: whole numbers without a point, an empty cell as nothing."""
+    def of(cls, of: Any) -> str:
+        """Return the text of a cell: whole numbers without a point, an empty one as nothing."""
+        value: object = of.value
         if value is None or isinstance(value, str):
             return _READ.sub(lambda sign: chr(int(sign[1], 16)), value) if value and "_x" in value else value or ""
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         found = cls(value)
-        found.value = value
+        found.value, found.number_format = value, of.number_format
         return found
 
 
@@ -182,15 +185,15 @@ def _values(name: str, sheet: Any, formulas: Any) -> Iterator[_Numbered]:
     """
     # What a file says of its extent is often wrong: then openpyxl would leave cells out.
     sheet.reset_dimensions()
-    shown = sheet.iter_rows(values_only=True)
+    shown = sheet.iter_rows()
     if formulas is not None:
         formulas.reset_dimensions()
     written = iter(()) if formulas is None else formulas.iter_rows()
     try:
-        for number, (values, cells) in enumerate(zip_longest(shown, written, fillvalue=()), 1):
-            found: list[Any] = [Cell.of(value) for value in values]
-            for i, (cell, value) in enumerate(zip(cells, values, strict=False)):
-                if value is None and cell.data_type == "f":
+        for number, (row, formulas_of_row) in enumerate(zip_longest(shown, written, fillvalue=()), 1):
+            found: list[Any] = [Cell.of(cell) for cell in row]
+            for i, (formula, cell) in enumerate(zip(formulas_of_row, row, strict=False)):
+                if cell.value is None and formula.data_type == "f":
                     found[i] = _NO_RESULT
             while found and found[-1] == "":
                 found.pop()
@@ -214,7 +217,7 @@ def _rows(name: str, columns: Sequence[str], rows: Iterable[_Numbered], before: 
 
 
 class Writer:
-    """Writes rows and answers as the one sheet of a workbook; what were numbers and times in a sheet stay so.
+    """Writes rows and answers as the one sheet of a workbook; what were numbers and times in a sheet stay so, as shown.
 
     Strings are written as strings, so nothing becomes a formula. Columns are as wide as what the first rows hold, up
     to a bound, and their names stay in sight.
@@ -263,6 +266,10 @@ class Writer:
         self.sheet.append([self._cell(where, *cell) for cell in zip(names, values, strict=True)])
 
     def _cell(self, where: str, column: str, value: object) -> Any:
+        if isinstance(value, Cell):
+            shown = self.cell(self.sheet, value.value)
+            shown.number_format = value.number_format
+            return shown
         if not isinstance(value, str):
             return value
         if len(value) > LONGEST_CELL:
@@ -290,7 +297,8 @@ class Writer:
 
 def _value(value: object) -> object:
     """Return what goes into a cell: numbers, truth values and times of a sheet as such, all else as text."""
-    value = getattr(value, "value", value) if isinstance(value, Cell) else value
+    if isinstance(value, Cell):
+        return str(value) if type(value.value) is int and abs(value.value) > MOST_WHOLE else value
     if type(value) is int and abs(value) > MOST_WHOLE:
         return str(value)
     if value is None or type(value) in (int, float, bool, str) or isinstance(value, str):

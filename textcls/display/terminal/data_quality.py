@@ -1,6 +1,6 @@
 """Labelled rows, and what may be wrong with them, for the terminal."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from rich.table import Table
@@ -19,14 +19,20 @@ LEAST_SHARE: Final = 0.001
 SUSPECTS, CHARACTERS = 20, 100
 
 
+def label_count(labels: Iterable[str]) -> str:
+    """Return how many labels there are, and how many that differ by more than their spelling if these are fewer."""
+    names = list(labels)
+    variants = len(spelt_alike(names))
+    alike = f" ({len(names) - variants:,} that differ by more than case and spaces)" if variants else ""
+    return f"{plural(len(names), 'label')}{alike}"
+
+
 def data_quality_report(report: DataQualityReport) -> Iterator[Table | Text]:
     """Yield what labelled rows are like, and what may be wrong with them."""
     several = ""
     if report.without_label is not None:
         several = f", {report.labels_a_row:.2f} labels a row, {plural(report.without_label, 'row')} without a label"
-    variants = len(spelt_alike(report.labels))
-    alike = f" ({len(report.labels) - variants:,} that differ by more than case and spaces)" if variants else ""
-    yield Text(f"{plural(report.rows, 'row')}, {plural(len(report.labels), 'label')}{alike}{several}")
+    yield Text(f"{plural(report.rows, 'row')}, {label_count(report.labels)}{several}")
     lengths = ", ".join(f"{_quantile(share)} {number:,}" for share, number in report.tokens.items())
     yield Text(f"tokens of a text: {lengths}")
     scripts = ", ".join(f"{name} {percent(share)}" for name, share in report.scripts.items() if share >= LEAST_SHARE)

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from textcls.display.terminal import label_set_evaluation
 from textcls.display.terminal.console import table_of
+from textcls.display.terminal.data_quality import label_count
 from textcls.display.terminal.evaluation import label_table, score_line, top_k_line
 from textcls.display.text import in_a_shell, listed, percent, plural
 from textcls.evaluation.label_set_metrics import LabelSetReport
@@ -35,9 +36,10 @@ NEXT_TO_NOTHING: Final = 0.98
 def summarise(console: Console, report: TrainReport, output: Path) -> None:
     """Print what training found out, and the next command."""
     held = report.held_out
-    counts = ((report.rows, "row"), (len(held.labels), "label"), (report.epochs, "epoch"))
+    labels = label_count([one.label for one in held.labels])
+    counts = (plural(report.rows, "row"), labels, plural(report.epochs, "epoch"))
     machines = " One linear support vector machine per label." if report.trainer == "one-vs-rest" else ""
-    console.print(f"Trained on {', '.join(plural(*count) for count in counts)}.{machines}")
+    console.print(f"Trained on {', '.join(counts)}.{machines}")
     if report.distillation is not None:
         _distilled(console, report.distillation)
     if held.rows:
