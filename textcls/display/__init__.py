@@ -5,6 +5,7 @@ token_table.py   the tables under an explanation, as data: terminal and HTML lis
 remarks.py       the sentences beside them
 report_lines.py  the sentences of a report on a model
 plain_data.py    what --json prints
+notebook.py      what notebooks show of results
 terminal/        tables and coloured texts, made with rich; progress
 markdown/        reports and model cards
 html/            fragments for notebooks and pages; the page that asks a model

@@ -6,6 +6,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from textcls._util.in_notebooks import InNotebooks
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation import label_set_evaluation, metrics, selective_prediction
 from textcls.evaluation.answers import answers
@@ -24,7 +25,7 @@ from textcls.model.sequences import Text_T, pairs
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
+class Evaluation(InNotebooks):
     """How a model fared on labelled rows.
 
     Attributes:

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from textcls._util.in_notebooks import InNotebooks
 from textcls.errors import InputError
 from textcls.evaluation import label_set_metrics
 from textcls.evaluation.answers import answers
@@ -40,7 +41,7 @@ class ChosenThresholds(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class LabelSetEvaluation:
+class LabelSetEvaluation(InNotebooks):
     """How a model that may give several labels fared on labelled rows.
 
     Attributes:

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeVar, overload
 
 import numpy as np
 
+from textcls._util.in_notebooks import InNotebooks
 from textcls.errors import ArtifactError, ConfigError, InputError
 from textcls.model import artifact
 from textcls.model.columns import unpack
@@ -30,7 +31,7 @@ _ANSWER: Final = ("probabilities", "attention", "known")
 _EXPLAINED: Final = (*_ANSWER, "logits", "contributions")
 
 
-class Classifier:
+class Classifier(InNotebooks):
     """A saved model, ready to answer. Safe to share between threads.
 
     ```python
@@ -63,6 +64,9 @@ class Classifier:
         # What it was loaded from, unless that is the file at `path`; the session has the same bytes.
         self._content: bytes | None = None
         self.tree = None if self.info.several else LabelPaths.of(self.labels, self.info.label_column)
+
+    def __repr__(self) -> str:
+        return f"Classifier({str(self.path)!r}, {len(self.labels)} labels)"
 
     @classmethod
     def load(cls, path: str | Path) -> "Classifier":

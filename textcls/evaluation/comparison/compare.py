@@ -8,6 +8,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from textcls._util.in_notebooks import InNotebooks
 from textcls.data.label_names import LabelNames
 from textcls.data.rows import BadRows
 from textcls.errors import InputError
@@ -53,7 +54,7 @@ class SideReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(InNotebooks):
     """Two classifiers on the same labelled rows.
 
     Attributes:

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
+from textcls._util.in_notebooks import InNotebooks
 from textcls.evaluation import intervals
 from textcls.evaluation.intervals import Estimate
 from textcls.evaluation.label_set_metrics import LabelSetReport
@@ -43,7 +44,7 @@ class ModelFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelReport(ABC):
+class ModelReport(InNotebooks, ABC):
     """All that labelled rows say of a model, which is a `OneLabelModelReport` or a `LabelSetModelReport`.
 
     Attributes:

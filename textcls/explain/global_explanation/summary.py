@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from textcls._util.in_notebooks import InNotebooks
 from textcls.explain.shortcuts.audit import ShortcutAudit
 from textcls.model.excerpts import Excerpt
 
@@ -66,7 +67,7 @@ class LabelExplanation:
 
 
 @dataclass(frozen=True, slots=True)
-class GlobalExplanation:
+class GlobalExplanation(InNotebooks):
     """What a model went by over many texts.
 
     Attributes:
