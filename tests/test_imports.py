@@ -228,9 +228,9 @@ LAYERS_OF_TEXTCLS = (
     ("__main__",),
 )
 LAYERS_OF_THE_MODEL = (
-    ("__init__", "_unicode", "contrast", "prototypes", "units", "excerpts"),
+    ("__init__", "_unicode", "contrast", "prototypes", "excerpts"),
     ("labels", "sequences", "tokenizer"),
-    ("cell_values", "label_paths"),
+    ("cell_values", "label_paths", "units"),
     ("columns",),
     ("explanation", "features", "label_sets", "text_columns"),
     ("artifact", "prediction", "sub_token_attribution"),

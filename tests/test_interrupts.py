@@ -1,5 +1,6 @@
 """Ctrl-C while something is done that must not be cut in two."""
 
+import asyncio
 import os
 import select
 import signal
@@ -104,7 +105,38 @@ def test_outside_the_main_thread_handlers_are_left_alone() -> None:
     assert found == [signal.default_int_handler]
 
 
-@pytest.mark.parametrize("number", interrupts.ENDING)
+def raised_within(*numbers: int) -> None:
+    with interrupts.held_back(*numbers):
+        for number in numbers:
+            signal.raise_signal(number)
+
+
+def test_each_signal_is_heard_once_whatever_the_handler_of_another_raises() -> None:
+    heard: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            raised_within(signal.SIGTERM, signal.SIGINT, signal.SIGTERM)
+        assert heard == [signal.SIGTERM]
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_a_loop_of_asyncio_hears_a_signal_once() -> None:
+    heard: list[str] = []
+
+    async def work() -> None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: heard.append("term"))
+        with interrupts.held_back(signal.SIGTERM):
+            signal.raise_signal(signal.SIGTERM)
+        await asyncio.sleep(0.1)
+
+    asyncio.run(work())
+    assert heard == ["term"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_waits_until_the_graph_has_been_run(
     model_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
@@ -131,7 +163,7 @@ def test_a_signal_waits_until_the_graph_has_been_run(
     before = signal.signal(number, end)
     try:
         with pytest.raises(EndedError):
-            classifier.predict(["where is my parcel"])
+            classifier.predict(["where is my parcel", "and when"])
     finally:
         signal.signal(number, before)
     assert session.ended

@@ -27,6 +27,7 @@ TEXTS = [f"number {i} says {word}" for i, word in enumerate(["billing", "returns
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-mine")
     monkeypatch.setattr(endpoint, "_TRIES", 2)
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01)
 
 
 @pytest.fixture

@@ -213,6 +213,21 @@ def test_numbers_and_times_of_a_sheet_are_shown_there_as_before(write: Write, tm
     assert sheet["D2"].value == str(2**60)
 
 
+@pytest.mark.parametrize("damage", [(b' s="1"', b' s="99"'), (b' s="1"', b"")], ids=["unknown style", "no style"])
+def test_a_sheet_whose_styles_are_damaged_is_read_and_a_date_of_it_stays_one(
+    tmp_path: Path, damage: tuple[bytes, bytes]
+) -> None:
+    book = openpyxl.Workbook(iso_dates=True)
+    book.active.append(["text", "at"])
+    book.active.append(["a", datetime(2026, 1, 31)])
+    book.save(tmp_path / "whole.xlsx")
+    with zipfile.ZipFile(tmp_path / "whole.xlsx") as whole, zipfile.ZipFile(tmp_path / "a.xlsx", "w") as damaged:
+        for name in whole.namelist():
+            damaged.writestr(name, whole.read(name).replace(*damage) if "sheet1" in name else whole.read(name))
+    copied(tmp_path / "a.xlsx", tmp_path / "b.xlsx")
+    assert openpyxl.load_workbook(tmp_path / "b.xlsx").worksheets[0]["B2"].value == datetime(2026, 1, 31)
+
+
 def test_columns_of_a_sheet_are_wide_enough_to_be_read_and_their_names_stay_in_sight(
     write: Write, tmp_path: Path
 ) -> None:

@@ -23,7 +23,7 @@ from tests.explanations import made_up
 from textcls import Classifier, ConfigError, InputError, OneLabelModelReport
 from textcls.display.html.fragments import document
 from textcls.display.html.report import report_fragments
-from textcls.display.html.report_parts import quoted
+from textcls.display.html.report_parts import CHARACTERS, quoted
 from textcls.display.markdown.card import model_card
 from textcls.display.markdown.report import report_markdown
 from textcls.display.report_lines import summary_lines
@@ -220,6 +220,8 @@ def test_of_a_long_text_the_page_quotes_what_stands_around_the_word_behind_the_e
     assert 200 < len(said) < 300
     assert "<bdi>a <mark>word</mark></bdi>" in quoted("a word", (2, 6))
     assert "<bdi>no word</bdi>" in quoted("no word", (0, 0))
+    assert f"<bdi>{'whole ' * 39}<mark>" in quoted("whole " * 40, (234, 239))
+    assert quoted("word " * 100, (0, 0)).count("word") == CHARACTERS // 5
 
 
 def test_a_word_is_told_once_however_often_it_stands(classifier: Classifier) -> None:

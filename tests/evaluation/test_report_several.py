@@ -89,6 +89,14 @@ def test_missed_labels_and_labels_too_many_are_counted_as_the_answers_have_them(
         assert error.text == rows[error.row][0]
     assert [error.probability for error in found.missed.surest] == sorted(e.probability for e in found.missed.surest)
     assert all(error.label in too_many[error.row] for error in found.too_many.surest)
+    for sign, errors in ((1, found.too_many.surest), (-1, found.missed.surest)):
+        for error in errors:
+            explanation = several_labels.explain(error.text).readable()
+            column = sign * explanation.contributions[:, several_labels.labels.index(error.label)]
+            strongest = [error.text[slice(*explanation.spans[i])].lower() for i in np.argsort(-column, kind="stable")]
+            assert error.words == tuple(dict.fromkeys(strongest))[: len(error.words)]
+            assert error.text[slice(*error.place)].lower() == error.words[0]
+            assert error.place == explanation.spans[int(column.argmax())]
 
 
 def test_labels_that_the_model_does_not_know_are_missed_and_stand_in_the_place_of_others_and_no_promise_is_of_them(

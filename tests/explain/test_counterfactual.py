@@ -84,6 +84,21 @@ def test_where_no_sentences_change_a_text_tokens_do_one_after_another_and_none_o
     assert "then tokens one after another" in search_line(search)
 
 
+def test_of_letters_without_spaces_words_are_left_out(classifier: Classifier) -> None:
+    text = "ช่วยลดความเสี่ยง"
+    words = ["ช่วย", "ลด", "ความ", "เสี่ยง"]
+    search = counterfactual(classifier, text)
+    assert (search.by, search.tokens) == ("word", 4)
+    assert "each of 4 words by itself" in search_line(search)
+    if search.found is not None:
+        assert {change.text for change in search.found.changes} <= set(words)
+
+
+def test_nothing_is_said_of_what_was_not_tried(classifier: Classifier) -> None:
+    for text in ("", "card"):
+        assert "one after another" not in search_line(counterfactual(classifier, text))
+
+
 @pytest.mark.parametrize("sentence", ["Cancel my plan. ", "My card was charged. "])
 def test_what_says_one_thing_throughout_is_not_left_out_as_a_whole(classifier: Classifier, sentence: str) -> None:
     search = counterfactual(classifier, sentence * 30)

@@ -62,6 +62,9 @@ def test_phrases_end_at_marks_that_stand_in_no_word(text: str, phrases: list[str
         ("don't pay 3.50", ["don", "'", "t", "pay", "3", ".", "50"]),
         ("มีไหมครับ 4D, ช่วยลดความเสี่ยง", ["มี", "ไหม", "ครับ", "4D", ",", "ช่วย", "ลด", "ความ", "เสี่ยง"]),
         ("我想退款，谢谢", ["我", "想", "退款", "，", "谢谢"]),
+        ("我們今天去臺灣", ["我們", "今天", "去臺灣"]),
+        ("人々が時々来る", ["人々が", "時々", "来る"]),
+        ("ｶﾀｶﾅ", ["ｶﾀｶﾅ"]),
         ("カードが使えない。", ["カードが", "使えない", "。"]),
         ("ຂອບໃຈ ຫຼາຍໆ", ["ຂອບໃຈ", "ຫຼາຍໆ"]),
     ],
@@ -73,9 +76,10 @@ def test_words_are_tokens_where_spaces_stand_between_them_and_elsewhere_runs_of_
 
 
 @pytest.mark.parametrize(
-    ("text", "unit"), [("My card, 卡", "token"), ("มีไหมครับ ok", "word"), ("4000 !", "token"), ("", "token")]
+    ("text", "unit"),
+    [("My card, 卡", "token"), ("Thanks so much! ขอบคุณ", "word"), ("人々", "word"), ("4000 !", "token"), ("", "token")],
 )
-def test_people_read_words_where_most_letters_stand_without_spaces(text: str, unit: Unit) -> None:
+def test_people_read_words_where_letters_stand_side_by_side(text: str, unit: Unit) -> None:
     assert reading_unit(text) == unit
 
 

@@ -4,7 +4,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
@@ -17,17 +17,20 @@ def held_back(*numbers: int) -> Iterator[None]:
 
     Python calls handlers in the main thread whichever thread gets the signal, so other threads have nothing to hold.
     """
-    heard: list[int] = []
-    before = _handlers(numbers or (signal.SIGINT,))
-    for number in before:
-        signal.signal(number, lambda number, _: heard.append(number))
-    try:
+    heard: set[int] = set()
+    # Whatever a handler raises, the others are put back, and hear what they are to hear.
+    with ExitStack() as stack:
+        for number, handler in _handlers(numbers or (signal.SIGINT,)).items():
+            stack.callback(_hear_late, number, handler, heard)
+            signal.signal(number, lambda number, _: heard.add(number))
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        for number in heard:
-            signal.raise_signal(number)
+
+
+def _hear_late(number: int, handler: Any, heard: set[int]) -> None:
+    """Put a handler back, which hears the signal if there was one."""
+    signal.signal(number, handler)
+    if number in heard:
+        handler(number, None)
 
 
 def _handlers(numbers: tuple[int, ...]) -> dict[int, Any]:

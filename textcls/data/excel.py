@@ -34,6 +34,7 @@ MOST_BYTES: Final = 1_000_000_000
 # Rows that tell how wide a column is, and how wide it becomes at most, in characters.
 _MEASURED: Final = 100
 _MOST_WIDTH: Final = 60
+_GENERAL: Final = "General"
 _NO_RESULT: Final = Unreadable(
     "a formula without its result", "open the file in a spreadsheet program and save it there"
 )
@@ -84,8 +85,16 @@ class Cell(str):
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         found = cls(value)
-        found.value, found.number_format = value, of.number_format
+        found.value, found.number_format = value, _number_format(of)
         return found
+
+
+def _number_format(of: Any) -> str:
+    """Return how a sheet shows a cell, as far as its styles are whole."""
+    try:
+        return str(of.number_format)
+    except (IndexError, KeyError):
+        return _GENERAL
 
 
 def read(source: Source, options: ReadOptions) -> Content:
@@ -268,7 +277,8 @@ class Writer:
     def _cell(self, where: str, column: str, value: object) -> Any:
         if isinstance(value, Cell):
             shown = self.cell(self.sheet, value.value)
-            shown.number_format = value.number_format
+            if value.number_format != _GENERAL:  # of dates openpyxl has one of its own
+                shown.number_format = value.number_format
             return shown
         if not isinstance(value, str):
             return value

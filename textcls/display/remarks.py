@@ -273,9 +273,9 @@ def search_line(search: Search) -> str:
     end = "; there is no smaller one among them" if smallest else ""
     sentences = f", then {plural(search.sentences, 'whole sentence')}" if search.sentences else ""
     together = ", then the strongest together" if search.together else ""
-    one_by_one = ", then tokens one after another" if search.one_by_one else ""
+    one_by_one = f", then {search.by}s one after another" if search.one_by_one else ""
     return (
-        f"Tried: each of {plural(search.tokens, 'token')} by itself{together}{sentences}{one_by_one}, "
+        f"Tried: each of {plural(search.tokens, search.by)} by itself{together}{sentences}{one_by_one}, "
         f"{plural(search.asked, 'text')} in all{end}. "
         "It is what changes this model's answer, not what is true."
         + " It holds of the part that is read: the rest of the text does not move up."

@@ -110,16 +110,17 @@ class Search:
     Attributes:
         text: what was read of the text.
         found: the smallest change found; None where there is none within the search.
-        tokens: how many tokens were tried by themselves.
+        tokens: how many tokens, or words, were tried by themselves.
         asked: about how many texts the model was asked.
-        unit: what was left out: `token`, or `sentence` where no few tokens were found.
+        unit: what was left out: `token`, or `word` where these are letters; `sentence` where no few of them were found.
         sentences: how many there were to leave out; 0 where that was not tried.
         against: the label, or node, that was wanted instead; None for any.
         node: the node above labels that was to be lost; None if it was a label.
         columns: which other category beside the text would change the answer, the text as it is.
         cut: whether the text goes on behind what was read, which does not move up in place of what is left out.
         together: whether several tokens at once were tried.
-        one_by_one: whether tokens were left out one after another, however many.
+        one_by_one: whether they were left out one after another, however many.
+        by: what is tried first: `token`, or `word` where tokens are letters.
     """
 
     text: str
@@ -134,6 +135,7 @@ class Search:
     cut: bool = False
     together: bool = False
     one_by_one: bool = False
+    by: Unit = "token"
 
     def as_json(self) -> dict[str, Any]:
         """The search as plain data."""
@@ -174,8 +176,9 @@ def counterfactual(
     prediction = classifier.predict(text, explain=True, threshold=threshold)
     wanted = WantedAnswer.of(classifier, prediction, label, against)
     explanation = explanation_of(prediction)
-    tokens = _Searching(classifier, explanation, wanted, groups, deadline)
-    by_token = replace(tokens.run(), cut=prediction.truncated)
+    readable = explanation.readable()
+    tokens = _Searching(classifier, readable, wanted, groups, deadline)
+    by_token = replace(tokens.run(), cut=prediction.truncated, by=readable.unit, unit=readable.unit)
     if explanation.cells:
         by_token = replace(by_token, columns=column_changes(classifier, explanation, wanted))
     if by_token.found is not None:
@@ -185,7 +188,8 @@ def counterfactual(
     if (found := by_sentence.left_out()) is not None:
         by_token = replace(by_token, found=found, unit="sentence")
     else:
-        by_token = replace(by_token, found=tokens.left_out(), one_by_one=True)
+        asked = tokens.asked
+        by_token = replace(by_token, found=tokens.left_out(), one_by_one=tokens.asked > asked)
     tried = len(sentences.spans) if len(sentences.spans) > 1 else 0
     return replace(by_token, asked=tokens.asked + by_sentence.asked, sentences=tried)
 

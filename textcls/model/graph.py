@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Sequence
+from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -57,13 +58,16 @@ class Graph:
 
     def run(self, texts: Sequence[str], names: Sequence[str]) -> dict[str, NDArray[Any]]:
         """Return the outputs `names` (`textcls.model.artifact`) of texts that `read` has prepared, over all."""
-        feed: dict[str, NDArray[np.object_]] = {}
+        feed: dict[str, NDArray[Any]] = {}
+        # A text alone is read from memory. Of several each would take as much as the longest, so strings are read.
+        kind = str if len(texts) == 1 else object
         if columns := self.info.columns:
             cells, texts = zip(*(unpack(row, columns) for row in texts), strict=True) if texts else ((), ())
-            feed[artifact.COLUMNS] = np.array(cells, object).reshape(len(texts), -1)
-        feed[artifact.INPUT] = np.array(texts, object)
-        # Strings become Python's objects within, and an exception of a signal's handler there takes the process down.
-        with interrupts.held_back(*interrupts.ENDING):
+            feed[artifact.COLUMNS] = np.array(cells, kind).reshape(len(texts), -1)
+        feed[artifact.INPUT] = np.array(texts, kind)
+        # Where ONNX Runtime reads Python's strings, Python looks for signals, and what a handler raises there takes the
+        # process down.
+        with nullcontext() if kind is str else interrupts.held_back(*interrupts.ENDING):
             found = self.session.run(names, feed, self._options)
         return dict(zip(names, found, strict=True))
 

@@ -53,11 +53,13 @@ def _run(ranges: Ranges, quantifier: str = "+") -> str:
     return f"(?:[{first}]{quantifier}|(?=[\U00010000-\U0010ffff])[{beyond}]){quantifier}"
 
 
-_TOKEN: Final = re.compile(
-    f"{_run(_unicode.WORD)}|{_run(_unicode.UNSPACED, '')}(?:{_run(_unicode.MARK)})?|[^{_members(_unicode.SPACE)}]"
-)
+_LETTER: Final = f"{_run(_unicode.UNSPACED, '')}(?:{_run(_unicode.MARK)})?"
+_TOKEN: Final = re.compile(f"{_run(_unicode.WORD)}|{_LETTER}|[^{_members(_unicode.SPACE)}]")
 # A letter of a script that is written without spaces.
 UNSPACED: Final = re.compile(f"[{_members(_unicode.UNSPACED)}]")
+# Such letters side by side, with their marks: all, and two.
+UNSPACED_RUN: Final = re.compile(f"(?:{_LETTER})+")
+UNSPACED_PAIR: Final = re.compile(_LETTER * 2)
 # The same rule on ASCII alone, in a third of the time.
 _ASCII_TOKEN: Final = re.compile(r"[0-9A-Za-z_]+|[^\t-\r\x1c-\x20]")
 

@@ -29,6 +29,8 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final, Literal, get_args
 from unicodedata import category
 
+from textcls.model import tokenizer
+
 if TYPE_CHECKING:
     from budoux import Parser
 
@@ -47,18 +49,9 @@ _BEFORE_SPACE: Final = frozenset("!?\u2026\u203c\u203d\u2047\u2048\u2049")
 _STOP: Final = "."
 # Marks that stand within words and numbers, too.
 _INNER: Final = frozenset("'\u2019-\u2010\u2011.,:/&@+\u00b7_")
-# Thai and Lao; Burmese; Khmer; kana, Han and what has been added to them.
-_WITHOUT_SPACES: Final = (
-    ("\u0e00", "\u0eff"),
-    ("\u1000", "\u109f"),
-    ("\u1780", "\u17ff"),
-    ("\u3040", "\u30ff"),
-    ("\u3400", "\u9fff"),
-    ("\uaa60", "\uaa7f"),
-    ("\uf900", "\ufaff"),
-    ("\U00020000", "\U0003ffff"),
-)
-_RUN: Final = re.compile(f"[{''.join(f'{first}-{last}' for first, last in _WITHOUT_SPACES)}]+")
+_THAI: Final = re.compile("[\u0e00-\u0e7f]")
+_KANA: Final = re.compile("[\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f]")
+_HAN: Final = re.compile("[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _QUOTES: Final = frozenset("\"'\u2018\u2019\u201c\u201d\u201e\u201f")
 
 
@@ -79,8 +72,8 @@ def unit_spans(text: str, spans: Sequence[Span], unit: Unit) -> list[Span]:
 
 
 def reading_unit(text: str) -> Unit:
-    """Return the smallest unit that a person reads: words where most letters are of scripts without spaces."""
-    return "word" if 2 * sum(map(len, _RUN.findall(text))) > sum(map(str.isalpha, text)) else "token"
+    """Return the smallest unit that people read: words where letters of scripts without spaces stand side by side."""
+    return "word" if tokenizer.UNSPACED_PAIR.search(text) else "token"
 
 
 def _word_ends(text: str, spans: Sequence[Span]) -> list[int]:
@@ -91,19 +84,34 @@ def _word_ends(text: str, spans: Sequence[Span]) -> list[int]:
 
 def _within_words(text: str) -> Iterator[int]:
     """Yield the places of `text` that stand within a word of a script without spaces."""
-    japanese = re.search("[\u3040-\u30ff]", text) is not None
-    for run in _RUN.finditer(text):
+    japanese = _KANA.search(text) is not None
+    for run in tokenizer.UNSPACED_RUN.finditer(text):
         ends = set(accumulate(map(len, _words(run[0], japanese=japanese))))
         yield from (run.start() + i for i in range(1, len(run[0])) if i not in ends)
 
 
 def _words(run: str, *, japanese: bool) -> Sequence[str]:
     """Return the words of a run of letters of scripts without spaces; of those that BudouX does not know all as one."""
-    if re.search("[\u0e00-\u0e7f]", run):
+    if _THAI.search(run):
         return _parser("thai").parse(run)
-    if re.search("[\u3040-\u30ff\u3400-\u9fff]", run):
-        return _parser("japanese" if japanese else "simplified_chinese").parse(run)
+    if japanese:
+        return _parser("japanese").parse(run)
+    if _HAN.search(run):
+        return _parser("traditional_chinese" if _is_traditional(run) else "simplified_chinese").parse(run)
     return [run]
+
+
+def _is_traditional(run: str) -> bool:
+    """Return whether the national character set of Taiwan has all signs, and that of the mainland has not."""
+    return _holds("big5", run) and not _holds("gb2312", run)
+
+
+def _holds(encoding: str, run: str) -> bool:
+    try:
+        run.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 @cache
@@ -162,11 +170,7 @@ def _sentence_begins(before: str, after: str, gap: str, has_capitals: bool) -> b
 
 def _phrase_ends(text: str, spans: Sequence[Span], i: int) -> bool:
     """Return whether a phrase ends between tokens `i - 1` and `i`."""
-    if (
-        spans[i - 1][1] < spans[i][0]
-        and _without_spaces(text[spans[i - 1][1] - 1])
-        and _without_spaces(text[spans[i][0]])
-    ):
+    if spans[i - 1][1] < spans[i][0] and _unspaced(text, spans[i - 1]) and _unspaced(text, spans[i]):
         return True
     if _is_mark(text[slice(*spans[i])]) and not _glued(text, spans, i):
         return _opens(text, spans, i)
@@ -174,9 +178,9 @@ def _phrase_ends(text: str, spans: Sequence[Span], i: int) -> bool:
     return _is_mark(text[slice(*spans[last])]) and not _glued(text, spans, last) and not _opens(text, spans, last)
 
 
-def _without_spaces(character: str) -> bool:
-    """Return whether a character is of a script in which words stand side by side."""
-    return _RUN.match(character) is not None
+def _unspaced(text: str, span: Span) -> bool:
+    """Return whether a token is of a script in which words stand side by side."""
+    return tokenizer.UNSPACED.match(text, span[0]) is not None
 
 
 def _is_mark(token: str) -> bool:

@@ -59,7 +59,8 @@ def table(heads: Sequence[tuple[str, str]], rows: Iterable[str], kind: str = "fi
 def quoted(text: str, place: tuple[int, int]) -> str:
     """Return a cell with a text, of a long one what stands around the word at `place`, which is marked."""
     start, end = place
-    found = excerpt(text, start, end, CHARACTERS // 2)
+    around = CHARACTERS // 2 if len(text) > CHARACTERS and end else CHARACTERS
+    found = excerpt(text, start, end, around)
     before, word, behind = (escape(one_line(part)) for part in marked(found))
     cut_before, cut_behind = found.start < start, len(found.text) - found.end < len(text) - end
     meant = f"<mark>{word}</mark>" if word else ""

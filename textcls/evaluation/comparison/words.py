@@ -103,8 +103,8 @@ def _reasons(model: Classifier | None, row: Text, own: Sequence[str], other: Seq
         return ()
     explanation = model.explain(row).readable()
     contrast_P, (names, _) = _over(explanation, own, other), named_parts(explanation)
-    order = (-contrast_P).argsort(kind="stable")[:SHOWN].tolist()
-    return tuple(names[p] for p in order if contrast_P[p] > 0)
+    order = (-contrast_P).argsort(kind="stable").tolist()
+    return tuple(dict.fromkeys(names[p] for p in order if contrast_P[p] > 0))[:SHOWN]
 
 
 def changed_words(

@@ -14,6 +14,8 @@ from textcls.model.classifier import Classifier
 from textcls.model.excerpts import Excerpt, excerpt
 from textcls.model.explanation import Explanation
 
+# Of what stands beside the text.
+NOWHERE: Final = (0, 0)
 # Words that are told of a wrong answer.
 REASONS: Final = 3
 # Words for and against each label.
@@ -72,7 +74,7 @@ class RowSummary(NamedTuple):
         read: what is known of its text.
         words: those that speak most for the answer, over the label that the row carries, or over the next probable one
             if it is right: words in lower case, and columns, `product = lamp`.
-        place: start and end of the first of them in the text; both 0 where it stands beside the text, or there is none.
+        place: start and end of the first that stands in the text; both 0 where none does.
         example: what stands around it; None without one.
     """
 
@@ -89,8 +91,8 @@ class RowSummary(NamedTuple):
         answered = explanation.label
         # Wrong answers and right ones are counted by the same measure: what decides between two labels.
         rival = right if right in explanation.labels and right != answered else _second(explanation)
-        places = _reasons(explanation, rival)
-        place = next(iter(places.values()), (0, 0))
+        places = _reasons(explanation.readable(), rival)
+        place = next((place for place in places.values() if place != NOWHERE), NOWHERE)
         return cls(
             label=answered,
             confidence=float(explanation.probability_values.max()),

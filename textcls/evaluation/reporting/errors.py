@@ -44,7 +44,7 @@ class SureError(NamedTuple):
         answered: the answer.
         confidence: its probability.
         words: those that speak most for the answer over the label.
-        place: start and end of the first of them in the text; both 0 where it stands beside the text, or there is none.
+        place: start and end of the first that stands in the text; both 0 where none does.
     """
 
     row: int

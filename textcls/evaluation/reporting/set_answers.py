@@ -36,9 +36,10 @@ class SetAnswers:
 
     def add(self, explanation: Explanation) -> ReadText:
         """Keep what is needed of the explanation of the next row."""
-        values_PC = added_by_parts(explanation)
+        shown = explanation.readable()
+        values_PC = added_by_parts(shown)
         if len(values_PC):
-            number_P = np.array([self._number_of(name) for name in named_parts(explanation)[0]], np.int32)
+            number_P = np.array([self._number_of(name) for name in named_parts(shown)[0]], np.int32)
             for_C, against_C = number_P[values_PC.argmax(0)], number_P[values_PC.argmin(0)]
             self._for.append(np.where(values_PC.max(0) > 0, for_C, NO_WORD))
             self._against.append(np.where(values_PC.min(0) < 0, against_C, NO_WORD))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls.evaluation.reporting.answers import REASONS
+from textcls.evaluation.reporting.answers import NOWHERE, REASONS
 from textcls.evaluation.reporting.errors import EXAMPLES, GROUPS, LEAST, SUREST
 from textcls.evaluation.reporting.set_answers import NO_WORD, Int32
 from textcls.explain.global_explanation.explainer import named_parts
@@ -64,7 +64,7 @@ class SureLabelError(NamedTuple):
         label: the one that is missed, or too many.
         probability: of it, by the model.
         words: those that speak most for it where it is too many, and most against it where it is missed.
-        place: start and end of the first of them in the text; both 0 where it stands beside the text, or there is none.
+        place: start and end of the first that stands in the text; both 0 where none does.
     """
 
     row: int
@@ -213,8 +213,11 @@ class _Kind(NamedTuple):
     def _sure(self, row: int, label: int) -> SureLabelError:
         judged = self.judged
         explanation = self.classifier.explain(judged.texts[row]).readable()
-        speak = {name: place for name, place, value in reversed(self._ranked(explanation, label)) if value > 0}
-        words = tuple(reversed(speak))[:REASONS]
+        speak: dict[str, tuple[int, int]] = {}
+        for name, place, value in self._ranked(explanation, label):
+            if value > 0:
+                speak.setdefault(name, place)
+        words = tuple(speak)[:REASONS]
         return SureLabelError(
             row=row,
             text=explanation.text,
@@ -223,5 +226,5 @@ class _Kind(NamedTuple):
             label=judged.labels[label],
             probability=float(judged.probabilities[row, label]),
             words=words,
-            place=speak[words[0]] if words else (0, 0),
+            place=next((speak[word] for word in words if speak[word] != NOWHERE), NOWHERE),
         )

@@ -47,7 +47,7 @@ class ReadText(NamedTuple):
     @classmethod
     def of(cls, explanation: Explanation) -> "ReadText":
         """Return what an explanation knows of its text."""
-        return cls(int(explanation.sizes.sum()), int((~explanation.known).sum()), script_of(explanation.text))
+        return cls(len(explanation.spans), int((~explanation.known).sum()), script_of(explanation.text))
 
 
 @dataclass(frozen=True, slots=True)

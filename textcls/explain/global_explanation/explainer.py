@@ -49,7 +49,7 @@ def explain_globally(
         top: words, and pairs, for and against each label.
         deciding_share: a word that decides more than this share of a label's answers is told as one that decides.
         labels: those to explain, in this order; all by default.
-        each: is given the explanation of each text in turn, for what else is to be learned from it.
+        each: is given the explanation of each text in turn, by tokens, for what else is to be learned from it.
 
     Raises:
         ConfigError: there is no such label, or `top` is no number.
@@ -64,10 +64,9 @@ def explain_globally(
     remaining = pairs_with_labels_if_known(rows)
     while chunk := list(islice(remaining, CHUNK)):
         explanations = classifier.explain([text for text, _ in chunk])
-        for by_token, (_, label) in zip(explanations, chunk, strict=True):
-            explanation = by_token.readable()
+        for explanation, (_, label) in zip(explanations, chunk, strict=True):
             carried = {label} if isinstance(label, str) else label
-            answers = explainer.add(explanation, carried)
+            answers = explainer.add(explanation.readable(), carried)
             if each is not None:
                 each(explanation)
             auditor.add(explanation.text, carried, answers)

@@ -244,8 +244,9 @@ class CounterfactualSearch(BaseModel):
     found: Change | None = Field(description="Null if there is none within the search.")
     tokens: int = Field(ge=0, description="How many tokens were left out by themselves.")
     asked: int = Field(ge=0, description="About how many texts the model was asked.")
-    unit: Literal["token", "sentence"] = Field(
-        description="What was left out: sentences where no few tokens change the answer, but these do."
+    unit: Literal["token", "word", "sentence"] = Field(
+        description="What was left out: words where tokens are letters; sentences where no few tokens or words change "
+        "the answer, but these do."
     )
     columns: list[ChangedColumn] | SkipJsonSchema[None] = Field(
         None, description="Present if the model reads categories beside the text and another value changes the answer."

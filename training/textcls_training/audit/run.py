@@ -156,5 +156,5 @@ def _words(model: Classifier, row: str, own: Set[str], meant: Set[str]) -> tuple
     contrast_P = added_by_parts(explanation).astype(np.float64) @ side_C
     names = [explanation.text[slice(*span)] for span in explanation.spans]
     names += [named_cell(cell.name, cell.value) for cell in explanation.cells]
-    order = np.argsort(-contrast_P, kind="stable")[:SHOWN]
-    return tuple(names[p] for p in order.tolist() if contrast_P[p] > 0)
+    order = np.argsort(-contrast_P, kind="stable")
+    return tuple(dict.fromkeys(names[p] for p in order.tolist() if contrast_P[p] > 0))[:SHOWN]

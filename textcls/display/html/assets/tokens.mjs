@@ -4,10 +4,16 @@ import { MARK, SPACE, UNSPACED, WORD } from "./unicode.mjs";
 
 const LONGEST = 128;
 const members = (ranges) => ranges.map(([a, b]) => `\\u{${a.toString(16)}}-\\u{${b.toString(16)}}`).join("");
-const TOKEN = new RegExp(
-  `[${members(WORD)}]+|[${members(UNSPACED)}][${members(MARK)}]*|[^${members(SPACE)}]`,
-  "gu",
-);
+const LETTER = `[${members(UNSPACED)}][${members(MARK)}]*`;
+const TOKEN = new RegExp(`[${members(WORD)}]+|${LETTER}|[^${members(SPACE)}]`, "gu");
+const UNSPACED_START = new RegExp(`^${LETTER}`, "u");
+
+/** Letters of scripts without spaces side by side: so many that dividing them into words is quick, and two. */
+export const UNSPACED_RUN = new RegExp(`(?:${LETTER}){1,500}`, "gu");
+export const UNSPACED_PAIR = new RegExp(LETTER.repeat(2), "u");
+
+/** Whether a token is of a script that is written without spaces. */
+export const unspaced = (token) => UNSPACED_START.test(token);
 
 /** `text` as models read it: NUL as a space, unpaired surrogates as U+FFFD; same length. */
 export function clean(text) {

@@ -1,5 +1,6 @@
 // Words, phrases and sentences, by the rules of textcls/model/units.py: runs of tokens, over which contributions are
 // added up. Words of scripts without spaces are those of the browser, which knows more languages.
+import { UNSPACED_PAIR, UNSPACED_RUN, unspaced } from "./tokens.mjs";
 import { SENTENCE_ENDS } from "./unicode.mjs";
 
 // What is shown first of a long text, as in textcls/display/passages.py.
@@ -14,10 +15,6 @@ export const UNITS = ["token", ...(SEGMENTER ? ["word"] : []), "phrase", "senten
 const ALWAYS = new Set(SENTENCE_ENDS.map((point) => String.fromCodePoint(point)));
 const BEFORE_SPACE = new Set("!?\u2026\u203c\u203d\u2047\u2048\u2049");
 const INNER = new Set("'\u2019-\u2010\u2011.,:/&@+\u00b7_");
-// Scripts in which words stand side by side.
-const LETTERS = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uaa60-\uaa7f\uf900-\ufaff\u{20000}-\u{3ffff}]/u.source;
-const WITHOUT_SPACES = new RegExp(`^${LETTERS}`, "u");
-const RUN = new RegExp(`${LETTERS}+`, "gu");
 const QUOTES = new Set("\"'\u2018\u2019\u201c\u201d\u201e\u201f");
 const one = (text) => [...text].length === 1;
 const isMark = (token) => one(token) && /^[\p{P}\p{S}]/u.test(token);
@@ -87,7 +84,7 @@ class Marked {
 
   /** Whether a phrase ends between tokens `i - 1` and `i`. */
   phraseEnds(i) {
-    if (this.gap(i) && WITHOUT_SPACES.test(this.tokens[i]) && WITHOUT_SPACES.test([...this.tokens[i - 1]].at(-1))) return true;
+    if (this.gap(i) && unspaced(this.tokens[i]) && unspaced(this.tokens[i - 1])) return true;
     if (isMark(this.tokens[i]) && !this.glued(i)) return this.opens(i);
     return isMark(this.tokens[i - 1]) && !this.glued(i - 1) && !this.opens(i - 1);
   }
@@ -101,17 +98,13 @@ export function unitSpans(text, places, unit) {
   return edges.map((first, i) => [first, edges[i + 1] ?? places.length]);
 }
 
-/** The smallest unit that a person reads: words where most letters are of scripts without spaces. */
-export function readingUnit(text) {
-  const letters = (text.match(/\p{L}/gu) ?? []).length;
-  const side = (text.match(RUN) ?? []).reduce((sum, run) => sum + [...run].length, 0);
-  return SEGMENTER && 2 * side > letters ? "word" : "token";
-}
+/** The smallest unit that a person reads: words where letters of scripts without spaces stand side by side. */
+export const readingUnit = (text) => (SEGMENTER && UNSPACED_PAIR.test(text) ? "word" : "token");
 
 /** The numbers of the tokens that begin a word. */
 function wordEdges(text, places) {
   const within = new Set();
-  for (const run of text.matchAll(RUN)) {
+  for (const run of text.matchAll(UNSPACED_RUN)) {
     const starts = new Set([...SEGMENTER.segment(run[0])].map((word) => word.index));
     for (let i = 1; i < run[0].length; i++) if (!starts.has(i)) within.add(run.index + i);
   }
