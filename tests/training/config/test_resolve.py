@@ -144,6 +144,15 @@ def few_and_many(config: TrainConfig, vectors: WordVectors | None = None) -> lis
     ]
 
 
+def test_of_several_labels_attention_begins_even_however_many_rows_there_are() -> None:
+    rows = 2 * rules.FEW_ROWS
+    one, several = (
+        resolve(TrainConfig(), ["text"] * rows, 20 * rows, 2, label_rows=told, impl="compiled") for told in (None, 1.5)
+    )
+    assert (one.even_attention, several.even_attention) == (False, True)
+    assert several.optim.rate < rules.EVEN_ATTENTION_RATE
+
+
 def test_of_few_rows_attention_begins_even_and_learns_faster_and_held_out_rows_meet_few_collisions() -> None:
     few, many = few_and_many(TrainConfig())
     assert (few.even_attention, many.even_attention) == (True, False)
