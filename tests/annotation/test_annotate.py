@@ -32,8 +32,12 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def server() -> Iterator[Server]:
+    # Who asks and who answers are threads of one process, of which each would wait five milliseconds for the other.
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-4)
     with running() as server:
         yield server
+    sys.setswitchinterval(before)
 
 
 @pytest.fixture
