@@ -101,3 +101,7 @@ def test_what_is_no_group_of_texts_is_refused(classifier: Classifier, given: Any
         compare_groups(classifier, given, ["one"])
     with pytest.raises(ConfigError, match="top must be a whole number from 1, not -1"):
         compare_groups(classifier, ["one"], ["two"], top=-1)
+
+
+def test_groups_differ_by_words_also_where_letters_stand_without_spaces(classifier: Classifier) -> None:
+    assert compare_groups(classifier, ["ช่วยลดความเสี่ยง"] * 12, ["my card was charged"] * 12).words == 8

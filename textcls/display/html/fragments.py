@@ -9,7 +9,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from textcls.display.text import named, visible
+from textcls.display.text import named, one_line, visible
+from textcls.model.excerpts import Excerpt, marked
 
 ASSETS: Final = Path(__file__).parent / "assets"
 _PAGE_STYLE: Final = (
@@ -80,6 +81,12 @@ def name(text: str) -> str:
 def isolated(shown: str) -> str:
     """Return a text that may be shown as it is, escaped, and kept from reordering what stands around it."""
     return f"<bdi>{escape(shown)}</bdi>"
+
+
+def with_mark(found: Excerpt) -> str:
+    """Return an excerpt, escaped, the word that it is of marked."""
+    before, meant, behind = (escape(one_line(part)) for part in marked(found))
+    return f"{before}<mark>{meant}</mark>{behind}" if meant else f"{before}{behind}"
 
 
 def bar(share: float, middle: int = 50) -> str:

@@ -1,10 +1,9 @@
 """A global explanation, what a model goes by over many texts, as a fragment."""
 
 from collections.abc import Sequence
-from html import escape
 from typing import Final
 
-from textcls.display.html.fragments import bar, fragment, name, shown
+from textcls.display.html.fragments import bar, fragment, name, shown, with_mark
 from textcls.display.remarks import (
     DOUBTS,
     POSSIBLE,
@@ -14,10 +13,10 @@ from textcls.display.remarks import (
     shortcut_lines,
     summary_line,
 )
-from textcls.display.text import one_line, percent, signed
+from textcls.display.text import percent, signed
 from textcls.explain.global_explanation.summary import GlobalExplanation, TermAttribution
 from textcls.explain.shortcuts.audit import Shortcut, ShortcutAudit
-from textcls.model.excerpts import Excerpt, marked
+from textcls.model.excerpts import Excerpt
 
 # So many labels are unfolded.
 OPEN: Final = 8
@@ -126,5 +125,4 @@ def _terms(head: str, terms: Sequence[TermAttribution]) -> str:
 
 def example(found: Excerpt) -> str:
     """Return a cell with what stands around a word, which is marked."""
-    before, meant, behind = (escape(one_line(part)) for part in marked(found))
-    return f'<td class="example" dir="auto">{before}<mark>{meant}</mark>{behind}</td>'
+    return f'<td class="example" dir="auto">{with_mark(found)}</td>'

@@ -6,10 +6,10 @@ from typing import Final, NamedTuple
 
 from textcls.display.html import charts
 from textcls.display.html.charts import Axes, Point
-from textcls.display.html.fragments import shown
-from textcls.display.text import one_line, percent, plural
+from textcls.display.html.fragments import shown, with_mark
+from textcls.display.text import percent, plural
 from textcls.evaluation.metrics import ReliabilityBin
-from textcls.model.excerpts import excerpt, marked
+from textcls.model.excerpts import excerpt
 
 # So many labels, those of the lowest F1, stand before the others are folded away.
 SHOWN_LABELS: Final = 25
@@ -61,10 +61,8 @@ def quoted(text: str, place: tuple[int, int]) -> str:
     start, end = place
     around = CHARACTERS // 2 if len(text) > CHARACTERS and end else CHARACTERS
     found = excerpt(text, start, end, around)
-    before, word, behind = (escape(one_line(part)) for part in marked(found))
     cut_before, cut_behind = found.start < start, len(found.text) - found.end < len(text) - end
-    meant = f"<mark>{word}</mark>" if word else ""
-    said = f"{CUT * cut_before}{before}{meant}{behind}{CUT * cut_behind}"
+    said = f"{CUT * cut_before}{with_mark(found)}{CUT * cut_behind}"
     return f'<td class="quoted" dir="auto"><bdi>{said}</bdi></td>'
 
 

@@ -204,9 +204,9 @@ class Part(BaseModel):
 
 
 class ChangedToken(BaseModel):
-    """A token that is left out or exchanged."""
+    """A token, word or sentence that is left out, or a token or word that is exchanged."""
 
-    token: int = Field(ge=0, description="Its number.")
+    token: int = Field(ge=0, description="Its number, among those of its kind.")
     start: int = Field(ge=0)
     end: int = Field(ge=1)
     text: str = Field(description="inputs[i][start:end].")
@@ -242,7 +242,7 @@ class CounterfactualSearch(BaseModel):
     """What would change the answer, and how it was searched."""
 
     found: Change | None = Field(description="Null if there is none within the search.")
-    tokens: int = Field(ge=0, description="How many tokens were left out by themselves.")
+    tokens: int = Field(ge=0, description="How many tokens, or words, were left out by themselves.")
     asked: int = Field(ge=0, description="About how many texts the model was asked.")
     unit: Literal["token", "word", "sentence"] = Field(
         description="What was left out: words where tokens are letters; sentences where no few tokens or words change "
