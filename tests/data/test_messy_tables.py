@@ -213,6 +213,17 @@ def test_numbers_and_times_of_a_sheet_are_shown_there_as_before(write: Write, tm
     assert sheet["D2"].value == str(2**60)
 
 
+def test_columns_of_a_sheet_stay_as_wide_as_they_were(write: Write, tmp_path: Path) -> None:
+    book = openpyxl.load_workbook(write("a.xlsx", xlsx(["text", "n", "at", "ok"], ["a", 1, 2, 3])))
+    book.active.column_dimensions["A"].width = 90.5
+    book.active.column_dimensions.group("C", "E", hidden=False)
+    book.active.column_dimensions["C"].width = 33
+    book.save(tmp_path / "b.xlsx")
+    copied(tmp_path / "b.xlsx", tmp_path / "c.xlsx")
+    kept = openpyxl.load_workbook(tmp_path / "c.xlsx").active.column_dimensions
+    assert [kept[letter].width for letter in "ABCDE"] == [90.5, 3, 33, 33, 8]
+
+
 @pytest.mark.parametrize("damage", [(b' s="1"', b' s="99"'), (b' s="1"', b"")], ids=["unknown style", "no style"])
 def test_a_sheet_whose_styles_are_damaged_is_read_and_a_date_of_it_stays_one(
     tmp_path: Path, damage: tuple[bytes, bytes]

@@ -34,6 +34,8 @@ MOST_BYTES: Final = 1_000_000_000
 # Rows that tell how wide a column is, and how wide it becomes at most, in characters.
 _MEASURED: Final = 100
 _MOST_WIDTH: Final = 60
+# As wide as a sheet itself can make one.
+_WIDEST: Final = 255
 _GENERAL: Final = "General"
 _NO_RESULT: Final = Unreadable(
     "a formula without its result", "open the file in a spreadsheet program and save it there"
@@ -89,6 +91,21 @@ class Cell(str):
         return found
 
 
+class Column(str):
+    """The name of a column, with the width that the sheet gives it, in characters."""
+
+    width: float
+
+    @classmethod
+    def of(cls, name: str, width: float | None) -> str:
+        """Return a name, with its width if the sheet gives one."""
+        if width is None:
+            return name
+        found = cls(name)
+        found.width = width
+        return found
+
+
 def _number_format(of: Any) -> str:
     """Return how a sheet shows a cell, as far as its styles are whole."""
     try:
@@ -120,6 +137,7 @@ def read(source: Source, options: ReadOptions) -> Content:
         rows, passed_over = without_titles(rows, source.name)
         notes += passed_over
     number, header = next(rows, (0, []))
+    widths = _widths(source.name, sheet, len(header))
     if _NO_RESULT in header:
         raise InputError(f"{source.name}, row {number}: a name is {_NO_RESULT.what}; {_NO_RESULT.advice}.")
     if not header:
@@ -127,9 +145,10 @@ def read(source: Source, options: ReadOptions) -> Content:
         advice = f"choose another with --sheet: {', '.join(others)}" if others else "it needs column names and a row"
         raise InputError(f"{source.name}, sheet {sheet.title!r} is empty; {advice}.")
     if not options.header:
-        columns = tuple(str(i) for i in range(1, len(header) + 1))
+        columns = tuple(Column.of(str(i), widths.get(i)) for i in range(1, len(header) + 1))
         return Content("xlsx", columns, _rows(source.name, columns, chain([(number, header)], rows), number - 1), notes)
-    columns = with_names([name.strip() for name in header], openpyxl.utils.get_column_letter)
+    names = with_names([name.strip() for name in header], openpyxl.utils.get_column_letter)
+    columns = tuple(Column.of(name, widths.get(i)) for i, name in enumerate(names, 1))
     return Content("xlsx", columns, _rows(source.name, columns, rows, number), notes)
 
 
@@ -186,6 +205,23 @@ def _holds(archive: zipfile.ZipFile, member: str, marks: Sequence[bytes]) -> boo
     return False
 
 
+def _widths(name: str, sheet: Any, most: int) -> dict[int, float]:
+    """Return the widths of the first `most` columns by their numbers, where the sheet gives any, in characters."""
+    found: dict[int, float] = {}
+    try:
+        # A sheet that is read row by row does not keep what stands before its rows.
+        with sheet._get_source() as file:
+            for _, element in _openpyxl().xml.functions.iterparse(file, ("start",)):
+                if element.tag.endswith("}sheetData"):
+                    break
+                if element.tag.endswith("}col") and 0 < float(element.get("width", 0)) <= _WIDEST:
+                    columns = range(max(int(element.attrib["min"]), 1), min(int(element.attrib["max"]), most) + 1)
+                    found |= dict.fromkeys(columns, float(element.attrib["width"]))
+    except _DAMAGE as error:
+        raise _damaged(name) from error
+    return found
+
+
 def _values(name: str, sheet: Any, formulas: Any) -> Iterator[_Numbered]:
     """Yield number and texts of each row that is not empty, up to its last cell that is not.
 
@@ -228,8 +264,8 @@ def _rows(name: str, columns: Sequence[str], rows: Iterable[_Numbered], before: 
 class Writer:
     """Writes rows and answers as the one sheet of a workbook; what were numbers and times in a sheet stay so, as shown.
 
-    Strings are written as strings, so nothing becomes a formula. Columns are as wide as what the first rows hold, up
-    to a bound, and their names stay in sight.
+    Strings are written as strings, so nothing becomes a formula. Columns are as wide as they were in a sheet, others as
+    what the first rows hold, up to a bound; their names stay in sight.
     """
 
     def __init__(self, file: IO[bytes], columns: Sequence[str], added: Sequence[str]) -> None:
@@ -262,8 +298,8 @@ class Writer:
         columns = [*self.columns, *self.added]
         for number, name in enumerate(columns, 1):
             widest = max([len(name), *(len(str(row.get(name) or "")) for row in first)])
-            letter = _openpyxl().utils.get_column_letter(number)
-            self.sheet.column_dimensions[letter].width = min(widest + 2, _MOST_WIDTH)
+            width = name.width if isinstance(name, Column) else min(widest + 2, _MOST_WIDTH)
+            self.sheet.column_dimensions[_openpyxl().utils.get_column_letter(number)].width = width
         self.sheet.freeze_panes = "A2"
         self._append("the names of the columns", columns)
 
