@@ -184,7 +184,7 @@ def test_every_make_target_exists() -> None:
 def test_the_exit_codes_are_those_of_the_table() -> None:
     kinds = (errors.ConfigError, errors.InputError, errors.ArtifactError, errors.MissingExtraError)
     codes = [errors.exit_code(kind("")) for kind in kinds[:3]] + [
-        errors.exit_code(errors.MissingExtraError("a", "b", "c"))
+        errors.exit_code(errors.MissingExtraError("a", "b", "c", "d"))
     ]
     text = DOCUMENTS["docs/commands.md"].split("## Exit codes")[1]
     assert [int(code) for code in re.findall(r"^\| (\d+) ", text, re.MULTILINE)] == [

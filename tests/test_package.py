@@ -19,6 +19,7 @@ from packaging.requirements import Requirement
 
 import textcls
 from textcls import server
+from textcls._util.optional_dependencies import WEIGHT_OF_EXTRA
 from textcls_training.sklearn import TextClassifier
 
 ROOT = Path(__file__).parent.parent
@@ -152,6 +153,16 @@ def test_every_extra_is_there(metadata: Message) -> None:
 
 def test_the_base_install_needs_five_small_packages(requirements: dict[str, dict[str, Requirement]]) -> None:
     assert set(requirements[""]) == {"budoux", "click", "mmh3", "numpy", "onnxruntime", "rich"}
+
+
+def test_each_extra_says_what_it_weighs_in_messages_and_on_the_page() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = set(project["optional-dependencies"]) - {"dev"}
+    page = (ROOT / "docs/install.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)` \| .*? \| ([^|]*[MG]B[^|]*) \|", page, re.MULTILINE))
+    assert set(WEIGHT_OF_EXTRA) == set(rows) == extras
+    for extra, weight in WEIGHT_OF_EXTRA.items():
+        assert re.findall("[0-9.]+ [MG]B", weight) == re.findall("[0-9.]+ [MG]B", rows[extra])
 
 
 def test_extras_bring_what_their_commands_need(requirements: dict[str, dict[str, Requirement]]) -> None:

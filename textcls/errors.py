@@ -42,15 +42,16 @@ class ArtifactError(TextclsError):
 class MissingExtraError(TextclsError):
     """An optional part of the package is not installed."""
 
-    def __init__(self, what: str, package: str, extra: str) -> None:
-        self.what, self.package, self.extra = what, package, extra
+    def __init__(self, what: str, package: str, extra: str, weight: str) -> None:
+        self.what, self.package, self.extra, self.weight = what, package, extra, weight
         super().__init__(
-            f'{what} needs the package {package!r}, which is not installed; run: pip install "textcls[{extra}]"'
+            f"{what} needs the package {package!r}, which is not installed; "
+            f'run: pip install "textcls[{extra}]" (about {weight})'
         )
 
-    def __reduce__(self) -> tuple[type[Self], tuple[str, str, str]]:
+    def __reduce__(self) -> tuple[type[Self], tuple[str, str, str, str]]:
         # Unpickling calls with `args`, which hold the whole sentence.
-        return type(self), (self.what, self.package, self.extra)
+        return type(self), (self.what, self.package, self.extra, self.weight)
 
 
 class SurroundingsError(TextclsError):

@@ -40,6 +40,24 @@ EXTRA_OF_PACKAGE: Final = {
     "httpx2": "annotate",
     "openai": "annotate",
 }
+# What an extra adds to the 180 MB of the package alone, on Linux; PyTorch from PyPI brings CUDA there.
+WEIGHT_OF_EXTRA: Final = {
+    "train": "440 MB",
+    "torch": "1.2 GB by the CPU build of PyTorch, 6 GB with CUDA",
+    "teacher": "1.4 GB by the CPU build of PyTorch, 6.1 GB with CUDA",
+    "serve": "30 MB",
+    "otel": "10 MB",
+    "parquet": "170 MB",
+    "tables": "180 MB",
+    "tune": "470 MB",
+    "annotate": "35 MB",
+    "ray": "420 MB",
+    "mlflow": "100 MB",
+    "plots": "100 MB",
+    "umap": "410 MB",
+    "kernels": "1 GB",
+    "all": "780 MB",
+}
 # Extras that hold another one.
 _WITHIN: Final = {"tune": "train"}
 # Filled by several distributions, of which one may be missing.
@@ -66,7 +84,8 @@ def needed_by(what: str, extra: str | None = None) -> Iterator[None]:
         package = _missing(error.name or "")
         if package is None:
             raise
-        raise MissingExtraError(what, package, extra or EXTRA_OF_PACKAGE[package]) from error
+        extra = extra or EXTRA_OF_PACKAGE[package]
+        raise MissingExtraError(what, package, extra, WEIGHT_OF_EXTRA[extra]) from error
 
 
 def _missing(module: str) -> str | None:
