@@ -42,11 +42,10 @@ def thresholds(run: training.TrainingRun) -> dict[str, np.ndarray]:
     probability_RC = found.probabilities(run.selected.logits)
     shared = SharedThreshold()
     shared.add(probability_RC, rows.target_RC)
-    own_C = best_thresholds(probability_RC, rows.target_RC.astype(np.float64))
-    common = shared.value()
-    return dict(
-        zip(RULES, (own_C, np.full_like(own_C, common), drawn(own_C, rows.target_RC.sum(0), common)), strict=True)
-    )
+    common, target_RC = shared.value(), rows.target_RC.astype(np.float64)
+    own_C = best_thresholds(probability_RC, target_RC, common, within=0)
+    near_C = best_thresholds(probability_RC, target_RC, common)
+    return dict(zip(RULES, (own_C, np.full_like(own_C, common), drawn(near_C, target_RC.sum(0), common)), strict=True))
 
 
 def f1(assigned_NC: np.ndarray, gold_NC: np.ndarray) -> dict[str, float]:

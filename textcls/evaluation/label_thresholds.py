@@ -121,16 +121,17 @@ def drawn(own_C: Float64, rows_C: Floats, shared: float) -> Float64:
     all rows, however many rows have it.
 
     Args:
-        own_C: of the highest F1 of each label [C].
+        own_C: that of each label's own rows [C].
         rows_C: how many rows have it.
         shared: that of all labels together.
     """
     weight_C = rows_C / (rows_C + SHRINKAGE)
-    odds_C = weight_C * _log_odds(own_C) + (1 - weight_C) * _log_odds(np.array(SHARE_OF_ALL * shared))
+    odds_C = weight_C * log_odds(own_C) + (1 - weight_C) * log_odds(np.array(SHARE_OF_ALL * shared))
     return np.asarray(np.maximum(1 / (1 + np.exp(-odds_C)), LEAST_SHARE * shared))
 
 
-def _log_odds(probability: Float64) -> Float64:
+def log_odds(probability: Float64) -> Float64:
+    """Return the log-odds of probabilities, of which 0 and 1 are a billionth away from their ends."""
     clipped = np.clip(probability, 1e-9, 1 - 1e-9)
     return np.asarray(np.log(clipped / (1 - clipped)))
 

@@ -83,19 +83,30 @@ def test_the_threshold_of_the_highest_f1_worked_by_hand() -> None:
     # From the top: F1 of 2/4, 4/5, 4/6, 6/7, 6/8; of so many rows what probabilities expect hardly counts.
     probability = np.tile([0.9, 0.8, 0.7, 0.6, 0.5], 2000)[:, None]
     target = np.tile([1.0, 1, 0, 1, 0], 2000)[:, None]
-    assert calibration.best_thresholds(probability, target) == pytest.approx([0.55])
+    assert calibration.best_thresholds(probability, target, 0.2) == pytest.approx([0.55])
 
 
 def test_a_label_without_rows_has_the_threshold_that_its_probabilities_expect_to_be_best() -> None:
     # Expected F1 from the top: 1.6 / 2.3, 2.4 / 3.3, 2.6 / 4.3.
-    assert calibration.best_thresholds(np.array([[0.8], [0.4], [0.1]]), np.zeros((3, 1))) == pytest.approx([0.25])
+    assert calibration.best_thresholds(np.array([[0.8], [0.4], [0.1]]), np.zeros((3, 1)), 0.5) == pytest.approx([0.25])
+
+
+def test_among_thresholds_of_nearly_the_same_f1_the_nearest_to_that_of_all_labels_is_taken() -> None:
+    # F1 from the top: 2/3, 3/4, 4/5, 2/3; no threshold parts rows that are alike.
+    rows = 4000
+    probability, half = np.repeat([0.9, 0.6, 0.3, 0.1], rows)[:, None], np.arange(rows) % 2
+    target = np.concatenate([np.ones(rows), half, half, np.zeros(rows)])[:, None]
+    for common, within, threshold in ((0.9, 0.0, 0.2), (0.9, 0.06, 0.45), (0.1, 0.06, 0.2), (0.9, 0.14, 0.75)):
+        assert calibration.best_thresholds(probability, target, common, within) == pytest.approx([threshold])
 
 
 def test_one_row_of_luck_hardly_moves_a_threshold() -> None:
     probability = np.linspace(0.5, 0.01, 50)[:, None]
     lucky = np.zeros((50, 1))
     lucky[40] = 1
-    without, with_it = (calibration.best_thresholds(probability, target)[0] for target in (np.zeros((50, 1)), lucky))
+    without, with_it = (
+        calibration.best_thresholds(probability, target, 0.2)[0] for target in (np.zeros((50, 1)), lucky)
+    )
     assert with_it == pytest.approx(without, abs=0.05)
     assert with_it > 2 * probability[40, 0]
 

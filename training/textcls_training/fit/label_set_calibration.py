@@ -13,7 +13,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls.evaluation.label_thresholds import EXPECTED_ROWS, Goal, SharedThreshold, counted, drawn, reaching
+from textcls.evaluation.label_thresholds import (
+    EXPECTED_ROWS,
+    Goal,
+    SharedThreshold,
+    counted,
+    drawn,
+    log_odds,
+    reaching,
+)
 from textcls_training.data.arrays import Bools, Float32, Float64
 from textcls_training.fit.calibration import MIN_ROWS
 from textcls_training.fit.view_weights import LOG_RANGE, Slopes, fit_weights, products
@@ -21,6 +29,9 @@ from textcls_training.models.calibration import LabelSetCalibration, combine, si
 
 # How strongly the line of a label is drawn to that of all: as by so many rows of which nobody can be sure.
 PULL = 4.0
+# How far below its best the F1 of a label may be for a threshold nearer to that of all labels. Measured:
+# training/README.md.
+WITHIN = 0.01
 NEWTON_STEPS = 25
 # Of so many parts of the validation rows each is judged by what the others have fitted.
 PARTS = 5
@@ -44,7 +55,7 @@ class HeldOutDecisions(NamedTuple):
 
 
 def fit(logits_VRC: Float32, target_RC: Float32, goal: Goal | None = None) -> LabelSetCalibration:
-    """Return the calibration of least cross-entropy, with thresholds of the highest F1, or that reach a goal.
+    """Return the calibration of least cross-entropy, with thresholds of high F1, or that reach a goal.
 
     Below `MIN_ROWS` rows views count alike, logits are log-odds, and labels are assigned from a probability of 1/2 on,
     or from the one that promises the goal.
@@ -52,7 +63,7 @@ def fit(logits_VRC: Float32, target_RC: Float32, goal: Goal | None = None) -> La
     Args:
         logits_VRC: what each view answers.
         target_RC: how probable each label is.
-        goal: what thresholds are to reach; None for the highest F1.
+        goal: what thresholds are to reach; None for a high F1.
     """
     views, rows, classes = logits_VRC.shape
     if rows < MIN_ROWS:
@@ -75,20 +86,24 @@ class _Fitted(NamedTuple):
 
 
 def _fitted(logits_RC: Float32, target_RC: Float32, start: Ensemble, goal: Goal | None) -> _Fitted:
-    """Fit lines, drawn to that of all labels together, and thresholds of the highest F1 or that reach a goal."""
-    scale, shift, own, shared = [], [], [], SharedThreshold()
-    for part in _parts(logits_RC.shape[1], len(logits_RC)):
+    """Fit lines, drawn to that of all labels together, and thresholds of high F1 or that reach a goal."""
+    rows, classes = logits_RC.shape
+    scale_C, shift_C, own_C, shared = np.zeros(classes), np.zeros(classes), np.zeros(classes), SharedThreshold()
+    for part in _parts(classes, rows):
         logits_RK, target_RK = logits_RC[:, part].astype(np.float64), target_RC[:, part].astype(np.float64)
-        scale_K, shift_K = fit_lines(logits_RK, target_RK, start.scale, start.shift)
-        probability_RK = sigmoid(logits_RK * scale_K + shift_K)
-        shared.add(probability_RK, target_RK)
-        scale.append(scale_K)
-        shift.append(shift_K)
-        own.append(thresholds_of(probability_RK, target_RK, goal))
-    threshold_C = np.concatenate(own)
+        scale_C[part], shift_C[part] = fit_lines(logits_RK, target_RK, start.scale, start.shift)
+        shared.add(sigmoid(logits_RK * scale_C[part] + shift_C[part]), target_RK)
+    common = shared.value()
+    for part in _parts(classes, rows):
+        probability_RK = sigmoid(logits_RC[:, part].astype(np.float64) * scale_C[part] + shift_C[part])
+        target_RK = target_RC[:, part].astype(np.float64)
+        if goal is None:
+            own_C[part] = best_thresholds(probability_RK, target_RK, common)
+        else:
+            own_C[part] = thresholds_reaching(goal, probability_RK, target_RK)
     if goal is None:
-        threshold_C = drawn(threshold_C, target_RC.sum(0, dtype=np.float64), shared.value())
-    return _Fitted(np.concatenate(scale), np.concatenate(shift), threshold_C)
+        own_C = drawn(own_C, target_RC.sum(0, dtype=np.float64), common)
+    return _Fitted(scale_C, shift_C, own_C)
 
 
 def assigned_by_others(
@@ -96,14 +111,14 @@ def assigned_by_others(
 ) -> HeldOutDecisions:
     """Return what rows are answered by lines and thresholds that were fitted on other rows: what to judge them by.
 
-    A threshold of the highest F1 flatters the rows that it was chosen on. So each part of `PARTS` of the rows is
+    A threshold of a high F1 flatters the rows that it was chosen on. So each part of `PARTS` of the rows is
     answered as the rest of them has fitted; where they are too few for that, as `fitted` says.
 
     Args:
         logits_RC: combined logits.
         target_RC: how probable each label is.
         fitted: what all rows have fitted, whose ensemble weights `logits_RC` have.
-        goal: what thresholds are to reach; None for the highest F1.
+        goal: what thresholds are to reach; None for a high F1.
     """
     rows = len(logits_RC)
     if not fitted.fitted or rows - rows // PARTS < MIN_ROWS:
@@ -214,13 +229,6 @@ def _line_loss(
     return loss
 
 
-def thresholds_of(probability_RK: Float64, target_RK: Float64, goal: Goal | None) -> Float64:
-    """Return the threshold of each label [K] by its own rows: of the highest F1, or that which reaches a goal."""
-    if goal is None:
-        return best_thresholds(probability_RK, target_RK)
-    return thresholds_reaching(goal, probability_RK, target_RK)
-
-
 def thresholds_reaching(goal: Goal, probability_RK: Float64, target_RK: Float64) -> Float64:
     """Return the threshold of each label [K] that reaches a precision or a recall, rows counting as for the highest F1.
 
@@ -238,12 +246,19 @@ def _counted(probability_RK: Float64, target_RK: Float64) -> Float64:
     return counted(probability_RK, target_RK, EXPECTED_ROWS / (EXPECTED_ROWS + target_RK.sum(0)))
 
 
-def best_thresholds(probability_RK: Float64, target_RK: Float64) -> Float64:
-    """Return the threshold of the highest F1 of each label [K].
+def best_thresholds(probability_RK: Float64, target_RK: Float64, common: float, within: float = WITHIN) -> Float64:
+    """Return of each label [K], among the thresholds whose F1 is next to its highest, the nearest to a common one.
 
     Few rows have most labels, and the best threshold for these few is a matter of luck. So a row counts partly as its
     probability expects, which is honest, and partly as it is: with n rows of the label, `EXPECTED_ROWS` /
-    (`EXPECTED_ROWS` + n) the one, and the rest the other.
+    (`EXPECTED_ROWS` + n) the one, and the rest the other. And a label that its model can hardly tell has nearly the
+    same F1 from few answers to many: where in between the highest is, is luck again, and hundreds of wrong answers.
+
+    Args:
+        probability_RK: how probable each label is, by the model.
+        target_RK: how probable it is, by the data.
+        common: the threshold of all labels together.
+        within: how far below the highest F1 is next to it.
     """
     counted_RK = _counted(probability_RK, target_RK)
     order_RK = np.argsort(-probability_RK, axis=0, kind="stable")
@@ -251,7 +266,10 @@ def best_thresholds(probability_RK: Float64, target_RK: Float64) -> Float64:
     found_RK = np.cumsum(np.take_along_axis(counted_RK, order_RK, 0), axis=0)
     answered_R1 = np.arange(1, len(order_RK) + 1)[:, None]
     f1_RK = 2 * found_RK / (answered_R1 + counted_RK.sum(0))
-    last_K = f1_RK.argmax(0)
-    after_K = np.minimum(last_K + 1, len(order_RK) - 1)
-    labels = np.arange(len(last_K))
-    return np.asarray((falling_RK[last_K, labels] + falling_RK[after_K, labels]) / 2)
+    next_RK = np.concatenate([falling_RK[1:], falling_RK[-1:]])
+    # No threshold parts rows that are alike.
+    f1_RK[:-1][falling_RK[:-1] == next_RK[:-1]] = 0
+    between_RK = (falling_RK + next_RK) / 2
+    away_RK = np.abs(log_odds(between_RK) - log_odds(np.array(common)))
+    away_RK[f1_RK < f1_RK.max(0) - within] = np.inf
+    return np.asarray(np.take_along_axis(between_RK, away_RK.argmin(0)[None], 0)[0])
