@@ -270,6 +270,7 @@ def best_thresholds(probability_RK: Float64, target_RK: Float64, common: float, 
     # No threshold parts rows that are alike.
     f1_RK[:-1][falling_RK[:-1] == next_RK[:-1]] = 0
     between_RK = (falling_RK + next_RK) / 2
-    away_RK = np.abs(log_odds(between_RK) - log_odds(np.array(common)))
-    away_RK[f1_RK < f1_RK.max(0) - within] = np.inf
+    near_RK = f1_RK >= f1_RK.max(0) - within
+    away_RK = np.full(f1_RK.shape, np.inf)
+    away_RK[near_RK] = np.abs(log_odds(between_RK[near_RK]) - log_odds(np.array(common)))
     return np.asarray(np.take_along_axis(between_RK, away_RK.argmin(0)[None], 0)[0])
