@@ -103,7 +103,7 @@ def test_messages_name_arguments_and_no_options() -> None:
     import pandas
 
     table = pandas.DataFrame({"text": ["a", "b"], "label": ["x", None]})
-    with pytest.raises(textcls.InputError, match=r"leave out all such rows with on_error='skip'\.$"):
+    with pytest.raises(textcls.InputError, match=r"leave it out with on_error='skip'\.$"):
         textcls.read(table)
     with pytest.raises(textcls.InputError, match=r"Choose with text_column\."):
         textcls.read(table.rename(columns={"text": "mail"}))

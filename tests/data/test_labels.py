@@ -59,7 +59,7 @@ def test_a_label_that_no_model_can_hold_is_refused_when_its_row_is_read(
     status, told = run(*arguments)
     assert status == 3
     assert f"{data}, line 6: the label in column 'label' {said}" in told
-    assert told.endswith("; correct it or remove the row, or leave out all such rows with --on-error skip.\n")
+    assert told.endswith("; correct it or remove the row, or leave it out with --on-error skip.\n")
     assert not output.exists()
 
 

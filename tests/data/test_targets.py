@@ -21,6 +21,7 @@ from textcls.data import (
     LabelledSets,
     LabelSet,
     TargetOptions,
+    labelled,
     open_targets,
     read_label_sets,
     read_labelled,
@@ -301,10 +302,22 @@ def test_a_list_among_single_labels_is_refused(write: Write) -> None:
 def test_an_empty_cell_among_single_labels_is_refused_unless_rows_may_have_none(write: Write) -> None:
     path = write("a.csv", "text,label\na,x\nb, \n")
     assert refusal(path) == (
-        f"{path}, line 3: the label in column 'label' is empty; fill it in or remove the row, or leave out all such "
-        "rows with --on-error skip, or add --task several if a row may have none."
+        f"{path}, line 3: the label in column 'label' is empty; fill it in or remove the row, or leave it out "
+        "with --on-error skip, or add --task several if a row may have none."
     )
     assert sets(path, several=True) == [{"x": 1}, {}]
+
+
+def test_a_row_that_ends_the_work_tells_how_many_are_like_it(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = ["a,x", "b,", "c,", "d,y", "e,"]
+    path = write("a.csv", "\n".join(["text,label", *rows]))
+    assert "line 3: the label in column 'label' is empty" in refusal(path)
+    assert "or leave out all 3 such rows with --on-error skip" in refusal(path)
+    monkeypatch.setattr(labelled, "LOOKED_AT", 1)
+    worse = write("b.csv", "\n".join(["text,label", *rows, "f,x,z", "g,"]))
+    assert "or leave out all such rows, at least 3, with --on-error skip" in refusal(worse)
+    monkeypatch.setattr(labelled, "COUNTED", 2)
+    assert "or leave out all such rows, at least 2, with --on-error skip" in refusal(path)
 
 
 def test_many_lines_of_fasttext_with_one_label_are_no_promise_for_the_next(write: Write) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from sys import intern
 from typing import Any, Final, Generic, NamedTuple, Self, TypedDict, TypeVar, Unpack, cast, overload
@@ -14,7 +14,7 @@ from textcls.data.label_names import LabelNames
 from textcls.data.memory import MemoryTable, Readable
 from textcls.data.places import Places
 from textcls.data.rows import Bad, BadRows, ReadOptions, Row, Unreadable
-from textcls.data.source import name_of
+from textcls.data.source import STANDARD, name_of
 from textcls.data.storage import RemoteFile
 from textcls.data.tables import Table, TextRow, open_tables, texts_of
 from textcls.data.targets import (
@@ -42,6 +42,8 @@ T_co = TypeVar("T_co", bound=Target, covariant=True)
 # How many rows are looked at to see whether they hold one label or several, and how many characters of texts.
 LOOKED_AT: Final = 1000
 LOOKED_AT_CHARACTERS: Final = 4_000_000
+# Of rows like one that ends the work, those among so many are counted.
+COUNTED: Final = 100_000
 
 
 class LabelledRow(NamedTuple, Generic[T_co]):
@@ -339,13 +341,29 @@ def _head(items: Iterator[TextRow]) -> list[TextRow]:
     return head
 
 
+def _with_count(bad: Bad, items: Iterator[TextRow], read: Callable[[Row], object]) -> Bad:
+    """Return what is wrong with a row that ends the work, and how many such rows there are."""
+    count, looked_at = 1, 0
+    try:
+        for looked_at, (_, row) in enumerate(islice(items, COUNTED), 1):  # noqa: B007  # read below
+            count += isinstance(read(row), Bad)
+    except InputError:  # of a row that cannot be used for another reason
+        looked_at = COUNTED
+    advice = f"leave out all {count:,} such rows" if count > 1 else "leave it out"
+    if looked_at == COUNTED:
+        advice = f"leave out all such rows, at least {count:,},"
+    return bad._replace(why=bad.why.replace("leave out all such rows", advice))
+
+
 def _rows(
     table: Table, items: Iterable[TextRow], read: Callable[[Row], T_co | Bad], weight_column: str | None = None
 ) -> Iterator[LabelledRow[T_co]]:
-    for text, row in items:
+    # Of standard input the others may be long in coming.
+    counted = not table.bad.skip and all(part.file != name_of(STANDARD) for part in table.parts)
+    for text, row in (items := iter(items)):
         label = read(row)
         if isinstance(label, Bad):
-            table.bad.add(label)
+            table.bad.add(_with_count(label, items, read) if counted else label)
         elif weight_column is None:
             yield LabelledRow(text, label, row)
         elif isinstance(weight := row.fields.get(weight_column), Unreadable):
