@@ -45,8 +45,8 @@ class MissingExtraError(TextclsError):
     def __init__(self, what: str, package: str, extra: str, weight: str) -> None:
         self.what, self.package, self.extra, self.weight = what, package, extra, weight
         super().__init__(
-            f"{what} needs the package {package!r}, which is not installed; "
-            f'run: pip install "textcls[{extra}]" (about {weight})'
+            f"{what} needs the package {package!r}, which is not installed (about {weight}); "
+            f'run: pip install "textcls[{extra}]"'
         )
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, str, str, str]]:

@@ -272,7 +272,7 @@ def test_without_ray_its_engine_tells_what_to_install_and_makes_no_folder(
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     said = fail(5, "predict", model_path, data, "-o", tmp_path / "out", "--engine", "ray")
-    assert said.endswith("'ray', which is not installed; run: pip install \"textcls[ray]\" (about 420 MB)\n")
+    assert said.endswith("'ray', which is not installed (about 420 MB); run: pip install \"textcls[ray]\"\n")
     assert not (tmp_path / "out").exists()
 
 

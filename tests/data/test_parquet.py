@@ -23,8 +23,8 @@ from textcls.data import parquet as parquet_module
 def test_without_pyarrow_the_command_to_type_is_told(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert refusal(write("a.parquet", b"PAR1"), MissingExtraError) == (
-        "Parquet needs the package 'pyarrow', which is not installed; "
-        'run: pip install "textcls[parquet]" (about 170 MB)'
+        "Parquet needs the package 'pyarrow', which is not installed (about 170 MB); "
+        'run: pip install "textcls[parquet]"'
     )
     with pytest.raises(MissingExtraError, match="Parquet needs the package 'pyarrow'"):
         writing.format_of(Path("b.parquet"), None, "csv")

@@ -215,8 +215,9 @@ def test_without_pyarrow_the_command_to_install_it_is_told(
         ("evaluate", model_path, "s3://bucket/a.csv"),
         ("fetch", "s3://bucket/a.csv", "--sha256", "0" * 64, "-o", tmp_path / "a.csv"),
     ):
-        assert "needs the package 'pyarrow', which is not installed; run: pip install \"textcls[parquet]\"" in fail(
-            5, *call
+        assert (
+            "needs the package 'pyarrow', which is not installed (about 170 MB); run: pip install \"textcls[parquet]\""
+            in fail(5, *call)
         )
 
 

@@ -186,8 +186,8 @@ except textcls.MissingExtraError as error:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     said = (
-        "textcls.train needs the package 'numba', which is not installed; "
-        'run: pip install "textcls[train]" (about 440 MB)\n'
+        "textcls.train needs the package 'numba', which is not installed (about 440 MB); "
+        'run: pip install "textcls[train]"\n'
     )
     assert (done.stdout, done.stderr) == (said, "")
 

@@ -3,6 +3,7 @@
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from itertools import chain, zip_longest
 from typing import IO, Any, Final
@@ -206,17 +207,23 @@ def _holds(archive: zipfile.ZipFile, member: str, marks: Sequence[bytes]) -> boo
 
 
 def _widths(name: str, sheet: Any, most: int) -> dict[int, float]:
-    """Return the widths of the first `most` columns by their numbers, where the sheet gives any, in characters."""
+    """Return the widths of the first `most` columns by their numbers, where somebody has set them, in characters."""
     found: dict[int, float] = {}
+    reached = 0
     try:
         # A sheet that is read row by row does not keep what stands before its rows.
         with sheet._get_source() as file:
             for _, element in _openpyxl().xml.functions.iterparse(file, ("start",)):
                 if element.tag.endswith("}sheetData"):
                     break
-                if element.tag.endswith("}col") and 0 < float(element.get("width", 0)) <= _WIDEST:
-                    columns = range(max(int(element.attrib["min"]), 1), min(int(element.attrib["max"]), most) + 1)
-                    found |= dict.fromkeys(columns, float(element.attrib["width"]))
+                if element.tag.endswith("}col") and element.get("customWidth") in ("1", "true"):
+                    # What cannot be read is made anew, as what nobody has set; no column is looked at twice.
+                    with suppress(KeyError, ValueError):
+                        first, last = int(element.attrib["min"]), min(int(element.attrib["max"]), most)
+                        width = float(element.attrib["width"])
+                        if 0 < width <= _WIDEST:
+                            found |= dict.fromkeys(range(max(first, reached + 1), last + 1), width)
+                        reached = max(reached, last)
     except _DAMAGE as error:
         raise _damaged(name) from error
     return found

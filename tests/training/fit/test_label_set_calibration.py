@@ -100,6 +100,18 @@ def test_among_thresholds_of_nearly_the_same_f1_the_nearest_to_that_of_all_label
         assert calibration.best_thresholds(probability, target, common, within) == pytest.approx([threshold])
 
 
+def test_a_single_label_is_not_drawn_to_the_luck_of_its_own_rows() -> None:
+    rng = np.random.default_rng(3)
+    logits = rng.normal(size=(1, 300, 1)).astype(np.float32)
+    target = (rng.random((300, 1)) < expit(logits[0] - 1)).astype(np.float64)
+    found = calibration.fit(logits, target.astype(np.float32))
+    probability, shared = found.probabilities(logits[0]), SharedThreshold()
+    shared.add(probability, target)
+    own, near = (calibration.best_thresholds(probability, target, shared.value(), within) for within in (0, 0.01))
+    assert found.thresholds == pytest.approx(drawn(own, target.sum(0), shared.value()))
+    assert own != pytest.approx(near)
+
+
 def test_one_row_of_luck_hardly_moves_a_threshold() -> None:
     probability = np.linspace(0.5, 0.01, 50)[:, None]
     lucky = np.zeros((50, 1))

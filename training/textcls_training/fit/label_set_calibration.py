@@ -94,11 +94,13 @@ def _fitted(logits_RC: Float32, target_RC: Float32, start: Ensemble, goal: Goal 
         scale_C[part], shift_C[part] = fit_lines(logits_RK, target_RK, start.scale, start.shift)
         shared.add(sigmoid(logits_RK * scale_C[part] + shift_C[part]), target_RK)
     common = shared.value()
+    # Of a single label it is the best of these very rows, and no rest from luck.
+    within = WITHIN if classes > 1 else 0.0
     for part in _parts(classes, rows):
         probability_RK = sigmoid(logits_RC[:, part].astype(np.float64) * scale_C[part] + shift_C[part])
         target_RK = target_RC[:, part].astype(np.float64)
         if goal is None:
-            own_C[part] = best_thresholds(probability_RK, target_RK, common)
+            own_C[part] = best_thresholds(probability_RK, target_RK, common, within)
         else:
             own_C[part] = thresholds_reaching(goal, probability_RK, target_RK)
     if goal is None:
