@@ -1,5 +1,6 @@
 """What is shipped: the files of the wheel, its metadata, and the public names."""
 
+import doctest
 import inspect
 import re
 import runpy
@@ -228,11 +229,23 @@ def test_public_names_and_their_parameters_stay_as_they_are() -> None:
     assert [*signatures()] == GOLDEN.read_text(encoding="utf-8").splitlines()
 
 
-def test_public_classes_are_documented() -> None:
-    for name in textcls.__all__:
-        value = getattr(textcls, name)
-        if isinstance(value, type):
-            assert value.__dict__["__doc__"], name
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in textcls.__all__ if name != "__version__"])
+def test_every_public_name_is_documented_with_an_example_that_holds(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model_path: Path, several_labels_path: Path
+) -> None:
+    documented = inspect.getdoc(getattr(textcls, name)) or ""
+    assert "\nExample:\n" in documented
+    for source, copy in (
+        (model_path, "tickets.onnx"),
+        (several_labels_path, "tags.onnx"),
+        (ROOT / "textcls/demo/support_tickets.csv", "tickets.csv"),
+    ):
+        shutil.copy(source, tmp_path / copy)
+    monkeypatch.chdir(tmp_path)
+    example = doctest.DocTestParser().get_doctest(documented, {"textcls": textcls}, name, None, 0)
+    assert example.examples
+    assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example).failed == 0
 
 
 def test_the_version_has_three_numbers() -> None:

@@ -16,31 +16,72 @@ from typing import Final, Self
 
 
 class TextclsError(Exception):
-    """Base of all errors whose text is meant for the person who called."""
+    """Base of all errors whose text is meant for the person who called.
+
+    Example:
+        >>> try:
+        ...     textcls.Classifier.load("missing.onnx")
+        ... except textcls.TextclsError as error:
+        ...     print(error)
+        There is no model file missing.onnx.
+    """
 
 
 class InputError(TextclsError):
-    """The input is wrong; the text says what, where, and what to do."""
+    """The input is wrong; the text says what, where, and what to do.
+
+    Example:
+        >>> textcls.train(["late again"], ["delivery"], "new.onnx")
+        Traceback (most recent call last):
+        textcls.errors.InputError: The training rows have only the label 'delivery'; ...
+    """
 
 
 class NotFoundError(InputError):
-    """The input names something that is not there; the text says what is."""
+    """The input names something that is not there; the text says what is.
+
+    Example:
+        >>> issubclass(textcls.NotFoundError, textcls.InputError)
+        True
+    """
 
 
 class TooLargeError(InputError):
-    """The input is beyond a limit; the text names the limit."""
+    """The input is beyond a limit; the text names the limit.
+
+    Example:
+        >>> issubclass(textcls.TooLargeError, textcls.InputError)
+        True
+    """
 
 
 class ConfigError(TextclsError):
-    """An option is wrong, or two options do not go together."""
+    """An option is wrong, or two options do not go together.
+
+    Example:
+        >>> textcls.train(["late again", "too much"], ["delivery", "billing"], "new.onnx", epochs=0)
+        Traceback (most recent call last):
+        textcls.errors.ConfigError: epochs must be at least 1, not 0.
+    """
 
 
 class ArtifactError(TextclsError):
-    """The model file cannot be used."""
+    """The model file cannot be used.
+
+    Example:
+        >>> textcls.Classifier.load("missing.onnx")
+        Traceback (most recent call last):
+        textcls.errors.ArtifactError: There is no model file missing.onnx.
+    """
 
 
 class MissingExtraError(TextclsError):
-    """An optional part of the package is not installed."""
+    """An optional part of the package is not installed.
+
+    Example:
+        >>> textcls.MissingExtraError("textcls serve", "fastapi", "serve", "30 MB").extra
+        'serve'
+    """
 
     def __init__(self, what: str, package: str, extra: str, weight: str) -> None:
         self.what, self.package, self.extra, self.weight = what, package, extra, weight
@@ -55,7 +96,13 @@ class MissingExtraError(TextclsError):
 
 
 class SurroundingsError(TextclsError):
-    """Something around the program refuses: a port, a folder, a permission."""
+    """Something around the program refuses: a port, a folder, a permission.
+
+    Example:
+        >>> textcls.train(["late again", "too much"], ["delivery", "billing"], "no/new.onnx")
+        Traceback (most recent call last):
+        textcls.errors.SurroundingsError: The folder ... does not exist; make it first, or choose another output.
+    """
 
 
 # (error, exit code, HTTP status), the most special first. 2 is what click itself uses for a wrong call.

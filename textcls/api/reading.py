@@ -54,6 +54,11 @@ def read(
         ConfigError: there is no such encoding, or `on_error` is something else.
         InputError: this is no table, it has not the columns, or a row cannot be used.
         MissingExtraError: the format needs a package that is not installed.
+
+    Example:
+        >>> texts, labels = textcls.read("tickets.csv")
+        >>> len(texts) == len(labels)
+        True
     """
     if on_error not in ("fail", "skip"):
         raise ConfigError(f"on_error is 'fail' or 'skip', not {on_error!r}.")

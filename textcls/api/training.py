@@ -59,6 +59,12 @@ def train(
         InputError: nothing can be learned from this.
         ConfigError: there is no such option, or no such value.
         SurroundingsError: `output` cannot be written.
+
+    Example:
+        >>> texts, labels = textcls.read("tickets.csv")
+        >>> classifier = textcls.train(texts, labels, "new.onnx", epochs=2)
+        >>> "billing" in classifier.labels
+        True
     """
     if not isinstance(output, str | Path):
         raise InputError(f"output is the name of the file to write, not {type(output).__name__}.")
@@ -92,6 +98,11 @@ def audit_labels(
         MissingExtraError: the packages for training are not installed.
         InputError: nothing can be learned from this.
         ConfigError: there is no such option, or no such value.
+
+    Example:
+        >>> texts, labels = textcls.read("tickets.csv")
+        >>> textcls.audit_labels(texts[:200], labels[:200]).rows
+        200
     """
     for given, what in ((texts, "texts"), (labels, "labels")):
         require_sequence(given, what)

@@ -59,6 +59,12 @@ class TuneReport:
         importances: which share of the differences between these an option explains; empty where nothing can be told.
         trainings: how many this call made; those of an earlier call that it goes on from are not among them.
         seconds: that this call took.
+
+    Example:
+        >>> texts, labels = textcls.read("tickets.csv")
+        >>> found = textcls.tune(texts[:60], labels[:60], trials=1, folds=2, rounds=1)
+        >>> len(found.tried)
+        1
     """
 
     rows: int
@@ -155,6 +161,12 @@ def tune(
         InputError: the rows are too few, or nothing can be learned from them; or `storage` is no such file.
         ConfigError: there is no such option or value, or `storage` is of other rows.
         SurroundingsError: `storage` cannot be written.
+
+    Example:
+        >>> texts, labels = textcls.read("tickets.csv")
+        >>> found = textcls.tune(texts[:60], labels[:60], trials=1, folds=2, rounds=1)
+        >>> found.rows
+        60
     """
     found = optional_dependencies.load(TUNE, "textcls.tune", "tune")
     how = {

@@ -36,6 +36,11 @@ class Evaluation(InNotebooks):
         reached: whether it does; where no threshold does, the one of the highest precision was chosen.
         paths: where the labels are paths of a tree, how good the answers are by level; None where that was not asked.
         learned: about which share of the rows the model has learned from (`LearnedRows.share`).
+
+    Example:
+        >>> found = textcls.evaluate(textcls.Classifier.load("tickets.onnx"), [("where is my parcel", "shipping")])
+        >>> found.report.accuracy
+        1.0
     """
 
     report: ClassificationReport
@@ -112,6 +117,11 @@ def evaluate(
             text; or a separator of paths, and labels are none, or a text may have several.
         InputError: there are no rows, or they have several labels, and the model gives one; or the reverse; or it knows
             no label of the rows.
+
+    Example:
+        >>> rows = [("where is my parcel", "shipping"), ("my card was charged twice", "billing")]
+        >>> textcls.evaluate(textcls.Classifier.load("tickets.onnx"), rows).report.accuracy
+        1.0
     """
     require_classifier(classifier)
     if threshold is not None and (target_precision is not None or target_recall is not None):

@@ -52,6 +52,12 @@ class LabelSetEvaluation(InNotebooks):
         unreached: labels of which no threshold reaches the goal: they are assigned from that probability on which
             promises it.
         learned: about which share of the rows the model has learned from (`LearnedRows.share`).
+
+    Example:
+        >>> rows = [("my card was charged twice", ["billing"]), ("hello", [])]
+        >>> found = textcls.evaluate(textcls.Classifier.load("tags.onnx"), rows)
+        >>> found.as_json()["rows"]
+        2
     """
 
     report: LabelSetReport

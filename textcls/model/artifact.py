@@ -136,6 +136,10 @@ class ModelInfo:
         prototypes: the support rows of the labels, where labels are made of such.
         columns: the columns beside the text that the model reads; none of most models.
         example: a text of the kind that the model is for, which whoever trained it gave for that; None without one.
+
+    Example:
+        >>> textcls.Classifier.load("tickets.onnx").info.text_columns
+        ('text',)
     """
 
     labels: tuple[str, ...]

@@ -47,6 +47,11 @@ class Classifier(InNotebooks):
         graph: what runs it.
         cost: what its answers cost.
         tree: of the labels, if they are paths and a text has one.
+
+    Example:
+        >>> classifier = textcls.Classifier.load("tickets.onnx")
+        >>> classifier.predict("my card was charged twice").label
+        'billing'
     """
 
     def __init__(self, graph: Graph) -> None:

@@ -27,7 +27,13 @@ def checked_threshold(threshold: float) -> float:
 
 
 class LabelScore(NamedTuple):
-    """A label and its calibrated probability."""
+    """A label and its calibrated probability.
+
+    Example:
+        >>> answer = textcls.Classifier.load("tickets.onnx").predict("my card was charged twice")
+        >>> answer.top(1)[0].label
+        'billing'
+    """
 
     label: str
     score: float
@@ -48,6 +54,11 @@ class Prediction:
             where it has one.
         tokens_unknown: how many of the tokens read are unknown to the model.
         tree: of the labels, if they are paths; None if they are none.
+
+    Example:
+        >>> answer = textcls.Classifier.load("tickets.onnx").predict("my card was charged twice")
+        >>> answer.label, answer.decision
+        ('billing', 'accept')
     """
 
     label_names: tuple[str, ...]

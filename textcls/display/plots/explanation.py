@@ -36,6 +36,10 @@ def plot_explanation(
     Raises:
         MissingExtraError: Matplotlib is not installed.
         ConfigError: there is no such label, both are the same, or `top` is negative.
+
+    Example:
+        >>> answer = textcls.Classifier.load("tickets.onnx").predict("my card was charged twice", explain=True)
+        >>> textcls.plot_explanation(answer.explanation).savefig("why.svg")
     """
     if not isinstance(explanation, Explanation):
         raise ConfigError(

@@ -68,6 +68,11 @@ class Comparison(InNotebooks):
         flips: all rows that they answer differently, with the reasons of the first of them.
         words: which words changed; empty unless both are models.
         micro_f1: of several labels a text, F1 of all labels of all rows together; None of one label.
+
+    Example:
+        >>> found = textcls.compare("tickets.onnx", "tickets.onnx", [("where is my parcel", "shipping")])
+        >>> found.better is None
+        True
     """
 
     rows: int
@@ -150,6 +155,11 @@ def compare(
         ConfigError: one model gives a text one label, and the other side several.
         SurroundingsError: a service cannot be reached, or refuses.
         MissingExtraError: SciPy is not installed.
+
+    Example:
+        >>> rows = [("where is my parcel", "shipping"), ("my card was charged twice", "billing")]
+        >>> textcls.compare("tickets.onnx", "tickets.onnx", rows).agreement.same
+        2
     """
     asked, given = _columns(rows)
     several = label_separator is not None or is_label_set(given[0])

@@ -39,6 +39,11 @@ class LabelSetModelReport(ModelReport):
         aims: what thresholds do.
         missed: labels that rows have and were not assigned, those that the model does not know as well.
         too_many: labels that rows were assigned and have not.
+
+    Example:
+        >>> rows = [("my card was charged twice", ["billing"]), ("hello", [])] * 20
+        >>> textcls.report(textcls.Classifier.load("tags.onnx"), rows).rows
+        40
     """
 
     scores: LabelSetReport

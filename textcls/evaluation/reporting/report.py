@@ -65,6 +65,12 @@ def report(
         ConfigError: there are costs, and the model may give several labels a text.
         InputError: there are no rows, they have no label, or none that the model knows; a column is of another length;
             or rows have several labels, and the model gives one; or the reverse.
+
+    Example:
+        >>> rows = zip(*textcls.read("tickets.csv"))
+        >>> found = textcls.report(textcls.Classifier.load("tickets.onnx"), rows)
+        >>> found.rows
+        875
     """
     metrics.require()
     require_classifier(classifier)

@@ -87,6 +87,11 @@ class GroupComparison:
         dropped: rare words that were forgotten to bound memory.
         mirrored: whether these are the model's only two, and no label was asked for: what counts for one counts against
             the other.
+
+    Example:
+        >>> classifier = textcls.Classifier.load("tickets.onnx")
+        >>> textcls.compare_groups(classifier, ["where is my parcel"] * 30, ["my card was charged"] * 30).second
+        30
     """
 
     first: int
@@ -123,10 +128,10 @@ def compare_groups(
         InputError: a group has no texts, or is a table, a set or one text.
 
     Example:
-        >>> import textcls
-        >>> classifier = textcls.Classifier.load("tickets.onnx")
-        >>> found = textcls.compare_groups(classifier, november, october)
-        >>> [term.text for term in found.labels[0].more]
+        >>> texts, _ = textcls.read("tickets.csv")
+        >>> found = textcls.compare_groups(textcls.Classifier.load("tickets.onnx"), texts[:200], texts[200:400])
+        >>> found.first, found.second
+        (200, 200)
     """
     require_classifier(classifier)
     require_top(top)

@@ -85,6 +85,11 @@ class GlobalExplanation(InNotebooks):
         several: whether a text may have several labels: then each is answered, and explained, by itself.
         audit: the shortcuts found, and what could have been; None where none were looked for.
         told_by: of columns beside the text that tell the label by themselves, a sentence each.
+
+    Example:
+        >>> rows = [("where is my parcel", "shipping"), ("my card was charged twice", "billing")]
+        >>> textcls.explain_globally(textcls.Classifier.load("tickets.onnx"), rows).texts
+        2
     """
 
     texts: int
