@@ -235,7 +235,7 @@ def test_every_public_name_is_documented_with_an_example_that_holds(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model_path: Path, several_labels_path: Path
 ) -> None:
     documented = inspect.getdoc(getattr(textcls, name)) or ""
-    assert "\nExample:\n" in documented
+    assert "\nExamples:\n" in documented
     for source, copy in (
         (model_path, "tickets.onnx"),
         (several_labels_path, "tags.onnx"),

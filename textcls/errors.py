@@ -18,7 +18,7 @@ from typing import Final, Self
 class TextclsError(Exception):
     """Base of all errors whose text is meant for the person who called.
 
-    Example:
+    Examples:
         >>> try:
         ...     textcls.Classifier.load("missing.onnx")
         ... except textcls.TextclsError as error:
@@ -30,7 +30,7 @@ class TextclsError(Exception):
 class InputError(TextclsError):
     """The input is wrong; the text says what, where, and what to do.
 
-    Example:
+    Examples:
         >>> textcls.train(["late again"], ["delivery"], "new.onnx")
         Traceback (most recent call last):
         textcls.errors.InputError: The training rows have only the label 'delivery'; ...
@@ -40,7 +40,7 @@ class InputError(TextclsError):
 class NotFoundError(InputError):
     """The input names something that is not there; the text says what is.
 
-    Example:
+    Examples:
         >>> issubclass(textcls.NotFoundError, textcls.InputError)
         True
     """
@@ -49,7 +49,7 @@ class NotFoundError(InputError):
 class TooLargeError(InputError):
     """The input is beyond a limit; the text names the limit.
 
-    Example:
+    Examples:
         >>> issubclass(textcls.TooLargeError, textcls.InputError)
         True
     """
@@ -58,7 +58,7 @@ class TooLargeError(InputError):
 class ConfigError(TextclsError):
     """An option is wrong, or two options do not go together.
 
-    Example:
+    Examples:
         >>> textcls.train(["late again", "too much"], ["delivery", "billing"], "new.onnx", epochs=0)
         Traceback (most recent call last):
         textcls.errors.ConfigError: epochs must be at least 1, not 0.
@@ -68,7 +68,7 @@ class ConfigError(TextclsError):
 class ArtifactError(TextclsError):
     """The model file cannot be used.
 
-    Example:
+    Examples:
         >>> textcls.Classifier.load("missing.onnx")
         Traceback (most recent call last):
         textcls.errors.ArtifactError: There is no model file missing.onnx.
@@ -78,7 +78,7 @@ class ArtifactError(TextclsError):
 class MissingExtraError(TextclsError):
     """An optional part of the package is not installed.
 
-    Example:
+    Examples:
         >>> textcls.MissingExtraError("textcls serve", "fastapi", "serve", "30 MB").extra
         'serve'
     """
@@ -98,7 +98,7 @@ class MissingExtraError(TextclsError):
 class SurroundingsError(TextclsError):
     """Something around the program refuses: a port, a folder, a permission.
 
-    Example:
+    Examples:
         >>> textcls.train(["late again", "too much"], ["delivery", "billing"], "no/new.onnx")
         Traceback (most recent call last):
         textcls.errors.SurroundingsError: The folder ... does not exist; make it first, or choose another output.

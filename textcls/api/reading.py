@@ -55,7 +55,7 @@ def read(
         InputError: this is no table, it has not the columns, or a row cannot be used.
         MissingExtraError: the format needs a package that is not installed.
 
-    Example:
+    Examples:
         >>> texts, labels = textcls.read("tickets.csv")
         >>> len(texts) == len(labels)
         True

@@ -60,7 +60,7 @@ def train(
         ConfigError: there is no such option, or no such value.
         SurroundingsError: `output` cannot be written.
 
-    Example:
+    Examples:
         >>> texts, labels = textcls.read("tickets.csv")
         >>> classifier = textcls.train(texts, labels, "new.onnx", epochs=2)
         >>> "billing" in classifier.labels
@@ -99,7 +99,7 @@ def audit_labels(
         InputError: nothing can be learned from this.
         ConfigError: there is no such option, or no such value.
 
-    Example:
+    Examples:
         >>> texts, labels = textcls.read("tickets.csv")
         >>> textcls.audit_labels(texts[:200], labels[:200]).rows
         200

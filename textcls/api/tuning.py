@@ -60,7 +60,7 @@ class TuneReport:
         trainings: how many this call made; those of an earlier call that it goes on from are not among them.
         seconds: that this call took.
 
-    Example:
+    Examples:
         >>> texts, labels = textcls.read("tickets.csv")
         >>> found = textcls.tune(texts[:60], labels[:60], trials=1, folds=2, rounds=1)
         >>> len(found.tried)
@@ -162,7 +162,7 @@ def tune(
         ConfigError: there is no such option or value, or `storage` is of other rows.
         SurroundingsError: `storage` cannot be written.
 
-    Example:
+    Examples:
         >>> texts, labels = textcls.read("tickets.csv")
         >>> found = textcls.tune(texts[:60], labels[:60], trials=1, folds=2, rounds=1)
         >>> found.rows

@@ -37,7 +37,7 @@ class Evaluation(InNotebooks):
         paths: where the labels are paths of a tree, how good the answers are by level; None where that was not asked.
         learned: about which share of the rows the model has learned from (`LearnedRows.share`).
 
-    Example:
+    Examples:
         >>> found = textcls.evaluate(textcls.Classifier.load("tickets.onnx"), [("where is my parcel", "shipping")])
         >>> found.report.accuracy
         1.0
@@ -118,7 +118,7 @@ def evaluate(
         InputError: there are no rows, or they have several labels, and the model gives one; or the reverse; or it knows
             no label of the rows.
 
-    Example:
+    Examples:
         >>> rows = [("where is my parcel", "shipping"), ("my card was charged twice", "billing")]
         >>> textcls.evaluate(textcls.Classifier.load("tickets.onnx"), rows).report.accuracy
         1.0

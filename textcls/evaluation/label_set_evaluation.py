@@ -53,7 +53,7 @@ class LabelSetEvaluation(InNotebooks):
             promises it.
         learned: about which share of the rows the model has learned from (`LearnedRows.share`).
 
-    Example:
+    Examples:
         >>> rows = [("my card was charged twice", ["billing"]), ("hello", [])]
         >>> found = textcls.evaluate(textcls.Classifier.load("tags.onnx"), rows)
         >>> found.as_json()["rows"]

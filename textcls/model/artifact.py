@@ -137,7 +137,7 @@ class ModelInfo:
         columns: the columns beside the text that the model reads; none of most models.
         example: a text of the kind that the model is for, which whoever trained it gave for that; None without one.
 
-    Example:
+    Examples:
         >>> textcls.Classifier.load("tickets.onnx").info.text_columns
         ('text',)
     """

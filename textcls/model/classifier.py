@@ -48,7 +48,7 @@ class Classifier(InNotebooks):
         cost: what its answers cost.
         tree: of the labels, if they are paths and a text has one.
 
-    Example:
+    Examples:
         >>> classifier = textcls.Classifier.load("tickets.onnx")
         >>> classifier.predict("my card was charged twice").label
         'billing'

@@ -43,7 +43,7 @@ class TokenAttribution(NamedTuple):
     `contributions` what it added to the logit of each label, signed; `known` is false if the word is
     unknown to the model: training has not seen it, or it was left out for size.
 
-    Example:
+    Examples:
         >>> answer = textcls.Classifier.load("tickets.onnx").predict("my card was charged twice", explain=True)
         >>> [token.text for token in answer.explanation.tokens]
         ['my', 'card', 'was', 'charged', 'twice']
@@ -212,7 +212,7 @@ class Explanation:
         cells: what each cell of columns beside the text added; none where there are none.
         tree: of the labels, if they are paths; None if they are none.
 
-    Example:
+    Examples:
         >>> answer = textcls.Classifier.load("tickets.onnx").predict("my card was charged twice", explain=True)
         >>> answer.explanation.completeness_error < 1e-4
         True

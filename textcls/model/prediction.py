@@ -29,7 +29,7 @@ def checked_threshold(threshold: float) -> float:
 class LabelScore(NamedTuple):
     """A label and its calibrated probability.
 
-    Example:
+    Examples:
         >>> answer = textcls.Classifier.load("tickets.onnx").predict("my card was charged twice")
         >>> answer.top(1)[0].label
         'billing'
@@ -55,7 +55,7 @@ class Prediction:
         tokens_unknown: how many of the tokens read are unknown to the model.
         tree: of the labels, if they are paths; None if they are none.
 
-    Example:
+    Examples:
         >>> answer = textcls.Classifier.load("tickets.onnx").predict("my card was charged twice")
         >>> answer.label, answer.decision
         ('billing', 'accept')

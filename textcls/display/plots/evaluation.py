@@ -34,7 +34,7 @@ def plot_evaluation(evaluation: Evaluation | LabelSetEvaluation) -> "dict[str, F
     Raises:
         MissingExtraError: Matplotlib is not installed.
 
-    Example:
+    Examples:
         >>> found = textcls.evaluate(textcls.Classifier.load("tickets.onnx"), zip(*textcls.read("tickets.csv")))
         >>> sorted(textcls.plot_evaluation(found))
         ['calibration', 'confusions', 'labels']

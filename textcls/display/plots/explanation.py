@@ -37,7 +37,7 @@ def plot_explanation(
         MissingExtraError: Matplotlib is not installed.
         ConfigError: there is no such label, both are the same, or `top` is negative.
 
-    Example:
+    Examples:
         >>> answer = textcls.Classifier.load("tickets.onnx").predict("my card was charged twice", explain=True)
         >>> textcls.plot_explanation(answer.explanation).savefig("why.svg")
     """

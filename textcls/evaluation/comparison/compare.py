@@ -69,7 +69,7 @@ class Comparison(InNotebooks):
         words: which words changed; empty unless both are models.
         micro_f1: of several labels a text, F1 of all labels of all rows together; None of one label.
 
-    Example:
+    Examples:
         >>> found = textcls.compare("tickets.onnx", "tickets.onnx", [("where is my parcel", "shipping")])
         >>> found.better is None
         True
@@ -156,7 +156,7 @@ def compare(
         SurroundingsError: a service cannot be reached, or refuses.
         MissingExtraError: SciPy is not installed.
 
-    Example:
+    Examples:
         >>> rows = [("where is my parcel", "shipping"), ("my card was charged twice", "billing")]
         >>> textcls.compare("tickets.onnx", "tickets.onnx", rows).agreement.same
         2

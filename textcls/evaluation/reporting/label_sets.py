@@ -40,7 +40,7 @@ class LabelSetModelReport(ModelReport):
         missed: labels that rows have and were not assigned, those that the model does not know as well.
         too_many: labels that rows were assigned and have not.
 
-    Example:
+    Examples:
         >>> rows = [("my card was charged twice", ["billing"]), ("hello", [])] * 20
         >>> textcls.report(textcls.Classifier.load("tags.onnx"), rows).rows
         40

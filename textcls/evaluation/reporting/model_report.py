@@ -58,7 +58,7 @@ class ModelReport(InNotebooks, ABC):
         evidence: what the model goes by over these rows, and shortcuts.
         learned: about which share of the rows the model has learned from (`LearnedRows.share`).
 
-    Example:
+    Examples:
         >>> found = textcls.report(textcls.Classifier.load("tickets.onnx"), zip(*textcls.read("tickets.csv")))
         >>> found.learned
         0.0

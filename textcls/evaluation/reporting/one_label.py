@@ -29,7 +29,7 @@ class OneLabelModelReport(ModelReport):
         surest_errors: the wrong answers of the highest confidence.
         paths: where labels are the paths of a tree, how good the answers are by level; None of others.
 
-    Example:
+    Examples:
         >>> found = textcls.report(textcls.Classifier.load("tickets.onnx"), zip(*textcls.read("tickets.csv")))
         >>> found.accuracy.low < found.accuracy.value < found.accuracy.high
         True

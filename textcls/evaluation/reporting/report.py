@@ -66,7 +66,7 @@ def report(
         InputError: there are no rows, they have no label, or none that the model knows; a column is of another length;
             or rows have several labels, and the model gives one; or the reverse.
 
-    Example:
+    Examples:
         >>> rows = zip(*textcls.read("tickets.csv"))
         >>> found = textcls.report(textcls.Classifier.load("tickets.onnx"), rows)
         >>> found.rows

@@ -55,7 +55,7 @@ def explain_globally(
         ConfigError: there is no such label, or `top` is no number.
         InputError: a row is no pair of a text and its label, or its labels, or None.
 
-    Example:
+    Examples:
         >>> rows = zip(*textcls.read("tickets.csv"))
         >>> found = textcls.explain_globally(textcls.Classifier.load("tickets.onnx"), rows, top=3)
         >>> found.texts, found.labelled

@@ -88,7 +88,7 @@ class GroupComparison:
         mirrored: whether these are the model's only two, and no label was asked for: what counts for one counts against
             the other.
 
-    Example:
+    Examples:
         >>> classifier = textcls.Classifier.load("tickets.onnx")
         >>> textcls.compare_groups(classifier, ["where is my parcel"] * 30, ["my card was charged"] * 30).second
         30
@@ -127,7 +127,7 @@ def compare_groups(
         ConfigError: there is no such label, or `top` is no number.
         InputError: a group has no texts, or is a table, a set or one text.
 
-    Example:
+    Examples:
         >>> texts, _ = textcls.read("tickets.csv")
         >>> found = textcls.compare_groups(textcls.Classifier.load("tickets.onnx"), texts[:200], texts[200:400])
         >>> found.first, found.second

@@ -86,7 +86,7 @@ class GlobalExplanation(InNotebooks):
         audit: the shortcuts found, and what could have been; None where none were looked for.
         told_by: of columns beside the text that tell the label by themselves, a sentence each.
 
-    Example:
+    Examples:
         >>> rows = [("where is my parcel", "shipping"), ("my card was charged twice", "billing")]
         >>> textcls.explain_globally(textcls.Classifier.load("tickets.onnx"), rows).texts
         2
