@@ -1,7 +1,7 @@
 """Texts with their labels: what training, evaluation and the check of data read."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
@@ -343,15 +343,15 @@ def _head(items: Iterator[TextRow]) -> list[TextRow]:
 
 def _with_count(bad: Bad, items: Iterator[TextRow], read: Callable[[Row], object]) -> Bad:
     """Return what is wrong with a row that ends the work, and how many such rows there are."""
-    count, looked_at = 1, 0
-    try:
-        for looked_at, (_, row) in enumerate(islice(items, COUNTED), 1):  # noqa: B007  # read below
+    count, whole = 1, False
+    with suppress(InputError):  # of a row that cannot be used for another reason
+        for _, row in islice(items, COUNTED):
             count += isinstance(read(row), Bad)
-    except InputError:  # of a row that cannot be used for another reason
-        looked_at = COUNTED
-    advice = f"leave out all {count:,} such rows" if count > 1 else "leave it out"
-    if looked_at == COUNTED:
+        whole = next(items, None) is None
+    if not whole:
         advice = f"leave out all such rows, at least {count:,},"
+    else:
+        advice = f"leave out all {count:,} such rows" if count > 1 else "leave it out"
     return bad._replace(why=bad.why.replace("leave out all such rows", advice))
 
 

@@ -83,7 +83,7 @@ class ResolvedConfig:
         even_attention: whether the attention of hashed views begins with all tokens alike, see `even_attention`.
         least_buckets: of the hashed features of a view, see `FeatureSpace.fit`.
         vectors_rate: learning rate of attention and head of the view by vectors.
-        goal: what the thresholds of several labels are to reach; None for the highest F1.
+        goal: what the thresholds of several labels are to reach; None for a high F1.
         impl: who trains, see `chosen_impl`.
         on_gpu: whether steps are taken on a GPU.
         refit: whether what is saved is trained anew on all rows, validation rows too, see `MANY_ROWS`.

@@ -126,13 +126,13 @@ class TrainConfig:
         Number(0, above=True, most=1),
         None,
         "With several labels per text: choose each label's threshold for this precision, for example 0.95.",
-        unset="for the highest F1",
+        unset="for F1",
     )
     target_recall: float | None = option(
         Number(0, above=True, most=1),
         None,
         "With several labels per text: choose each label's threshold for this recall.",
-        unset="for the highest F1",
+        unset="for F1",
     )
     size: Size = option(
         Choice(get_args(Size)),

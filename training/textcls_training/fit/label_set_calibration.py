@@ -232,7 +232,7 @@ def _line_loss(
 
 
 def thresholds_reaching(goal: Goal, probability_RK: Float64, target_RK: Float64) -> Float64:
-    """Return the threshold of each label [K] that reaches a precision or a recall, rows counting as for the highest F1.
+    """Return the threshold of each label [K] that reaches a precision or a recall, rows counting as for F1.
 
     Where none does, the label is assigned from the probability on that promises the goal.
     """

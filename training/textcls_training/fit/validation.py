@@ -97,7 +97,7 @@ class LabelSetValidation:
 
     Args:
         sets: their labels.
-        goal: what thresholds are to reach; None for the highest F1.
+        goal: what thresholds are to reach; None for a high F1.
     """
 
     def __init__(self, sets: LabelMatrix, goal: Goal | None = None) -> None:
