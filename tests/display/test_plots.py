@@ -146,6 +146,16 @@ def test_explain_writes_a_plot_and_says_where(model_path: Path, tmp_path: Path) 
     assert f"-> {tmp_path / 'a.html'} and {tmp_path / 'a.svg'}" in both
 
 
+def test_what_a_plot_has_no_place_for_is_shown_beside_it(model_path: Path, tmp_path: Path) -> None:
+    plot = tmp_path / "a.svg"
+    for more, shown in (("--parts", "= tokens"), ("--counterfactual", "Without ")):
+        said = succeed("explain", model_path, "my creditcard was charged twice", "--plot", plot, more)
+        assert shown in said
+        assert said.endswith(f" -> {plot}\n")
+        said = succeed("explain", model_path, TEXT, "--plot", plot, "--html", tmp_path / "a.html", more)
+        assert said.count("\n") == 1
+
+
 def test_what_explain_cannot_plot_is_told_in_a_sentence(
     model_path: Path, several_labels_path: Path, tmp_path: Path
 ) -> None:

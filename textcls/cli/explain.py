@@ -179,11 +179,8 @@ def explain(
         _write_plot(plot_path, answer, top or plots.SHOWN_TOKENS)
     if as_json:
         click.echo(json_line(_plain(answer, classifier.info.temperature)))
-    elif written := [str(path) for path in (html, plot_path) if path is not None]:
-        score = percent(explanation.score(answer.attributions[0].label))
-        click.echo(f"{named(answer.attributions[0].label)} {score} -> {' and '.join(written)}")
     else:
-        show(_report(answer, top or terminal_explanation.SHOWN_TOKENS))
+        _say(answer, html, plot_path, top or terminal_explanation.SHOWN_TOKENS)
 
 
 def _text(words: Sequence[str], model: Path) -> str:
@@ -323,6 +320,16 @@ def _write_plot(path: Path, answer: _ExplainedText, top: int) -> None:
     figure = plots.plot_attribution(answer.shown_by, answer.attributions[0], top)
     with atomic_write(path) as file:
         file.write(figures.content(figure, figures.format_of(path)))
+
+
+def _say(answer: _ExplainedText, page: Path | None, plot: Path | None, top: int) -> None:
+    """Print what no file holds, and where the files are: a page shows all that was asked for, and a plot the tokens."""
+    asked_more = answer.sub_tokens is not None or answer.change is not None or answer.similar is not None
+    if page is None and (plot is None or asked_more):
+        show(_report(answer, top))
+    if written := [str(path) for path in (page, plot) if path is not None]:
+        winner = answer.attributions[0].label
+        click.echo(f"{named(winner)} {percent(answer.explanation.score(winner))} -> {' and '.join(written)}")
 
 
 def _report(answer: _ExplainedText, top: int) -> Iterator[Printable]:
