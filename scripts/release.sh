@@ -8,7 +8,7 @@
 set -eu
 builder=$1
 pythons=${PYTHONS:-python3.11 python3.12 python3.13}
-extras=${EXTRAS:-base serve otel parquet tables train torch all tune annotate umap teacher ray mlflow}
+extras=${EXTRAS:-base serve otel parquet tables train torch all tune annotate teacher ray mlflow}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -37,7 +37,6 @@ try() {
     tune) # In a folder of its own: it leaves settings and a journal, from which the next Python would go on.
         rm -rf tune && mkdir tune && cd tune &&
             textcls tune ../support_tickets_test.csv --trials 2 --rounds 1 --folds 2 --epochs 1 --quiet ;;
-    umap) python -c "import umap" ;;
     ray) python -c "import ray" && textcls predict model_v1.onnx support_tickets_test.csv --output answers/ --engine ray --quiet ;;
     teacher) python -c "import sentence_transformers" ;;
     *) echo "no such extra: $1" && return 1 ;;

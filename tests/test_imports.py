@@ -49,7 +49,7 @@ MAY_IMPORT = (
     ("annotation/", {"httpx2", "openai"}),
     ("evaluation/reporting/", {"numpy", "scipy", "mlflow"}),
     ("evaluation/", {"numpy", "sklearn", "scipy"}),
-    ("explain/clusters/", {"numpy", "sklearn", "scipy", "threadpoolctl", "umap"}),
+    ("explain/clusters/", {"numpy", "sklearn", "scipy", "threadpoolctl"}),
     ("data/", {"numpy", "backports", "compression", "ijson", "openpyxl", "pyarrow"}),
     ("jobs/", {"ray"}),
     ("", {"budoux", "numpy", "onnxruntime", "mmh3"}),

@@ -140,7 +140,6 @@ def test_every_extra_is_there(metadata: Message) -> None:
         "parquet",
         "tables",
         "plots",
-        "umap",
         "ray",
         "mlflow",
         "kernels",

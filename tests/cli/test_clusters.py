@@ -2,7 +2,6 @@
 
 import json
 import re
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -168,9 +167,3 @@ def test_a_file_without_rows_is_an_error_and_nothing_is_written(topics: Path, tm
     data = write_rows(tmp_path / "empty.csv", [("text",)])
     assert "has no rows" in fail(3, "clusters", topics, data, "--assign", tmp_path / "out.csv")
     assert not (tmp_path / "out.csv").exists()
-
-
-def test_a_map_by_umap_says_what_it_needs(topics: Path, texts_path: Path) -> None:
-    if find_spec("umap") is not None:
-        pytest.skip("umap-learn is installed")
-    assert 'pip install "textcls[umap]"' in fail(5, "clusters", topics, texts_path, "--map", "umap", "--json")

@@ -35,7 +35,6 @@ EXTRA_OF_PACKAGE: Final = {
     "ray": "ray",
     "mlflow": "mlflow",
     "matplotlib": "plots",
-    "umap": "umap",
     "optuna": "tune",
     "httpx2": "annotate",
     "openai": "annotate",
@@ -54,7 +53,6 @@ WEIGHT_OF_EXTRA: Final = {
     "ray": "420 MB",
     "mlflow": "100 MB",
     "plots": "100 MB",
-    "umap": "410 MB",
     "kernels": "1 GB",
     "all": "780 MB",
 }

@@ -38,10 +38,6 @@ _STYLE: Final = (
     ".textcls .texts{margin:.3rem 0 1rem;padding-left:1.2rem}.textcls .texts li{margin:.25rem 0}"
     ".textcls .texts small{color:var(--faint);margin-left:.5em}"
 )
-_HOW: Final = {
-    "tsne": "Texts of the map lie close to each other where the model answers them alike (t-SNE).",
-    "umap": "Texts of the map lie close to each other where the model answers them alike (UMAP).",
-}
 
 
 def clusters_fragment(title: str, found: ClusterSurvey) -> str:
@@ -52,8 +48,9 @@ def clusters_fragment(title: str, found: ClusterSurvey) -> str:
     if found.points:
         parts.append(_map(found.points, found.clusters))
         parts.append(
-            f'<p class="note">{_HOW[found.map_method]} {len(found.points):,} of {found.texts:,} texts; point at one to '
-            "read it. How far clouds are apart, and how large they look, means little.</p>"
+            '<p class="note">Texts of the map lie close to each other where the model answers them alike (t-SNE). '
+            f"{len(found.points):,} of {found.texts:,} texts; point at one to read it. How far clouds are apart, and "
+            "how large they look, means little.</p>"
         )
     parts.append(_overview(found))
     parts += [_cluster(i, cluster) for i, cluster in enumerate(found.clusters) if cluster.texts]

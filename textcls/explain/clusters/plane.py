@@ -1,12 +1,10 @@
 """Texts as points of a plane, near to each other where a model answers them alike.
 
-By t-SNE (van der Maaten and Hinton 2008) of scikit-learn, which comes with the extra `textcls[train]`, or by UMAP
-(McInnes et al. 2018), which comes with `textcls[umap]`. Both are imported on use. What lies far apart, and how large a
-cloud is, means little in either.
+By t-SNE (van der Maaten and Hinton 2008) of scikit-learn, which comes with the extra `textcls[train]` and is imported
+on use. What lies far apart, and how large a cloud is, means little.
 """
 
-import warnings
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +12,7 @@ from numpy.typing import NDArray
 from textcls._util import optional_dependencies
 
 Float32 = NDArray[np.float32]
-Method = Literal["tsne", "umap", "none"]
+Method = Literal["tsne", "none"]
 
 WHAT: Final = "The map of texts"
 # Texts that each text is to stay near to, if there are three times as many.
@@ -29,13 +27,11 @@ def require(method: Method) -> None:
     """Make sure that a map can be drawn.
 
     Raises:
-        MissingExtraError: scikit-learn, or umap-learn, is not installed.
+        MissingExtraError: scikit-learn is not installed.
     """
     if method == "tsne":
         with optional_dependencies.needed_by(WHAT):
             optional_dependencies.look_for("sklearn", "threadpoolctl")
-    elif method == "umap":
-        _umap()
 
 
 def plane(logits_NC: Float32, method: Method) -> Float32 | None:
@@ -47,7 +43,7 @@ def plane(logits_NC: Float32, method: Method) -> Float32 | None:
     """
     if method == "none" or len(logits_NC) < LEAST_POINTS:
         return None
-    place_N2 = _fitted(_profiles(logits_NC), method).astype(np.float64)
+    place_N2 = _fitted(_profiles(logits_NC)).astype(np.float64)
     low_2, high_2 = place_N2.min(0), place_N2.max(0)
     return np.asarray((place_N2 - low_2) / np.maximum(high_2 - low_2, 1e-9), np.float32)
 
@@ -59,12 +55,8 @@ def _profiles(logits_NC: Float32) -> Float32:
     return np.asarray(centred_NC / np.maximum(length_N1, 1e-9), np.float32)
 
 
-def _fitted(profile_NC: Float32, method: Method) -> NDArray[Any]:
+def _fitted(profile_NC: Float32) -> Float32:
     neighbours = min(NEIGHBOURS, (len(profile_NC) - 1) // 3)
-    if method == "umap":
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # It tells of threads that a fixed seed excludes.
-            return np.asarray(_umap()(n_neighbors=max(2, neighbours), random_state=0).fit_transform(profile_NC))
     with optional_dependencies.needed_by(WHAT):
         from sklearn.manifold import TSNE
         from threadpoolctl import threadpool_limits
@@ -72,9 +64,3 @@ def _fitted(profile_NC: Float32, method: Method) -> NDArray[Any]:
     # Threads that share so little wait for each other most of the time; and one gives the same map everywhere.
     with threadpool_limits(1):
         return np.asarray(tsne.fit_transform(profile_NC))
-
-
-def _umap() -> Any:
-    with optional_dependencies.needed_by("The map by UMAP"):
-        from umap import UMAP
-    return UMAP

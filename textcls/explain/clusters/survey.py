@@ -136,8 +136,7 @@ def survey_clusters(
         examples: how many of each cluster.
 
     Raises:
-        ConfigError: umap-learn is to make the map, and is not installed.
-        MissingExtraError: scikit-learn is to, or there are labels, and it is not installed.
+        MissingExtraError: scikit-learn is to make the map, or there are labels, and it is not installed.
     """
     found = _Collector(classifier.labels, POINTS if map_method != "none" else 0, examples)
     for answer in answers:

@@ -20,7 +20,6 @@ from textcls.evaluation.label_thresholds import resting_sentence
 from textcls.evaluation.metrics import ClassificationReport
 from textcls.evaluation.unknown_labels import names_of
 from textcls.model.classifier import Classifier
-from textcls_training.cli.energy import EnergyMeter
 from textcls_training.data.unlabelled import UnlabelledTexts
 from textcls_training.distillation.report import DistillationReport
 from textcls_training.fit.calibration import MIN_ROWS
@@ -83,16 +82,14 @@ def summarise(console: Console, report: TrainReport, output: Path) -> None:
 def cost_line(given: UnlabelledTexts, classifier: Classifier) -> str:
     """Say what a thousand texts took who answered the unlabelled ones, and what they take the student."""
     texts, costs = given.texts[:_TIMED], given.costs
-    begun, meter = perf_counter(), EnergyMeter()
+    begun = perf_counter()
     for text in texts:
         classifier.predict(text)
     ours = 1000 * (perf_counter() - begun) / len(texts)
-    used = meter.watt_seconds()
-    energy = "" if used is None else f" and {1000 * used / len(texts):,.1f} watt-seconds"
     took = [f"{1000 * costs.tokens / costs.answers:,.0f} tokens"]
     took += [f"{1000 * costs.seconds / costs.answers:,.0f} seconds"] if costs.seconds else []
     took += [f"${1000 * costs.dollars / costs.answers:,.2f}"] if costs.dollars else []
-    return f"A thousand texts took {listed(took)} to answer, and take this model {ours:.2g} seconds{energy} here."
+    return f"A thousand texts took {listed(took)} to answer, and take this model {ours:.2g} seconds here."
 
 
 def _shown(held: ClassificationReport | LabelSetReport) -> tuple[Text, list[Table | Text]]:
