@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 
 from faithfulness.faithfulness import order
-from faithfulness.removal import Span
+from textcls.explain.intervention import Span
 from textcls.model.units import Unit, unit_spans
 from textcls_training.data.arrays import Bools, Float64, Int64
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from faithfulness.removal import Span
+from textcls.explain.intervention import Span
 
 # (text, spans of its tokens, generator) -> changed text, None where the change does not apply
 Change = Callable[[str, Sequence[Span], np.random.Generator], str | None]

@@ -37,7 +37,6 @@ class Outcome(NamedTuple):
         abstains: whether the decision is `abstain`.
         tokens: how many were read.
         unknown: how many of these are unknown to the model.
-        label: the most probable one.
         usual: whether the labels are those that the model gives by itself, by no threshold of the request.
     """
 
@@ -46,7 +45,6 @@ class Outcome(NamedTuple):
     abstains: bool
     tokens: int
     unknown: int
-    label: str
     usual: bool = True
 
 
@@ -265,11 +263,10 @@ def outcome(prediction: Prediction) -> Outcome:
     """Return what there is to count."""
     best = int(prediction.probabilities.argmax())
     score = float(prediction.probabilities[best])
-    label = prediction.label_names[best]
-    labels = prediction.assigned if prediction.several else (label,)
+    labels = prediction.assigned if prediction.several else (prediction.label_names[best],)
     usual = not prediction.several or prediction.threshold is None
     abstains = prediction.decision == "abstain"
-    return Outcome(labels, score, abstains, prediction.tokens_read, prediction.tokens_unknown, label, usual)
+    return Outcome(labels, score, abstains, prediction.tokens_read, prediction.tokens_unknown, usual)
 
 
 def encode(value: Any) -> bytes:

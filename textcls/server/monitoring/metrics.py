@@ -13,7 +13,7 @@ import mmap
 import os
 import struct
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import count
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -203,10 +203,6 @@ class Counts:
     def read(self) -> Numbers:
         """Return the numbers by name and labels."""
         return _split(self._numbers, self._places, self._used)
-
-    def labels_of(self, family: Family) -> Iterator[_Key]:
-        """Yield the labels under which `family` has been counted so far, also by a worker that died."""
-        return (key[1:] for key in self._places if key[0] == family.name)
 
     def _register(self, key: _Key, size: int) -> int:
         if not self._has_room(size):
