@@ -6,9 +6,9 @@ Source of the numbers: onnx.proto of ONNX.
 """
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
-from textcls.model.model_file.protobuf import Field, fields
+from textcls.model.model_file.protobuf import fields
 
 # None of them loops, draws, reads, or keeps anything. First those of the text graph and of the heads that are written
 # by hand; then what PyTorch makes of mixing layers; then what another version of it may make of them.
@@ -43,72 +43,64 @@ _TENSOR_EXTERNAL, _TENSOR_LOCATION = 13, 14
 _DEEPEST: Final = 20
 
 
-class _Contents(NamedTuple):
-    """What a graph holds, with all graphs within it: a node or a tensor each."""
-
-    node: memoryview | None = None
-    tensor: memoryview | None = None
-
-
 def foreign(data: bytes) -> str | None:
     """Return what a model file has that we never write, None if there is nothing.
 
     Raises:
         ValueError: that is no ONNX file.
     """
-    for part in fields(memoryview(data)):
-        if part.number == _MODEL_FUNCTION:
+    for number, _, content in fields(memoryview(data)):
+        if number == _MODEL_FUNCTION:
             return "has functions of its own"
-        if part.number != _MODEL_GRAPH:
-            continue
-        for found in _contents(part.content, 0):
-            if found.tensor is not None and _lies_elsewhere(found.tensor):
-                return "keeps constants in other files"
-            if found.node is not None and (stranger := _strange_operator(found.node)) is not None:
-                return f"has the operator {stranger}"
+        if number == _MODEL_GRAPH and (found := next(_of_graph(content, 0), None)):
+            return found
     return None
 
 
-def _strange_operator(node: memoryview) -> str | None:
-    domain = operator = ""
-    for field in fields(node):
-        if field.number == _NODE_OPERATOR:
-            operator = bytes(field.content).decode("utf-8", "replace")
-        elif field.number == _NODE_DOMAIN:
-            domain = bytes(field.content).decode("utf-8", "replace")
-    if operator in _DOMAINS.get(domain, ()):
-        return None
-    return repr(f"{domain}.{operator}"[:100] if domain else operator[:100])
-
-
-def _lies_elsewhere(tensor: memoryview) -> bool:
-    return any(
-        field.number == _TENSOR_EXTERNAL or (field.number == _TENSOR_LOCATION and any(field.content))
-        for field in fields(tensor)
-    )
-
-
-def _contents(graph: memoryview, depth: int) -> Iterator[_Contents]:
+def _of_graph(graph: memoryview, depth: int) -> Iterator[str]:
+    """Yield what is foreign in a graph and in all graphs within it."""
     if depth > _DEEPEST:
         raise ValueError("graphs within graphs without an end")
-    for part in fields(graph):
-        if part.number == _GRAPH_CONSTANT:
-            yield _Contents(tensor=part.content)
-        elif part.number == _GRAPH_SPARSE:
-            yield from (_Contents(tensor=one.content) for one in _of(part.content, _SPARSE_TENSORS))
-        elif part.number == _GRAPH_NODE:
-            yield _Contents(node=part.content)
-            yield from _contents_of_node(part.content, depth)
+    for number, _, content in fields(graph):
+        if number == _GRAPH_NODE:
+            yield from _of_node(content, depth)
+        elif number == _GRAPH_CONSTANT:
+            yield from _of_tensor(content)
+        elif number == _GRAPH_SPARSE:
+            yield from _of_sparse(content)
 
 
-def _contents_of_node(node: memoryview, depth: int) -> Iterator[_Contents]:
-    for attribute in _of(node, (_NODE_ATTRIBUTE,)):
-        yield from (_Contents(tensor=one.content) for one in _of(attribute.content, _ATTRIBUTE_TENSORS))
-        for sparse in _of(attribute.content, _ATTRIBUTE_SPARSE):
-            yield from (_Contents(tensor=one.content) for one in _of(sparse.content, _SPARSE_TENSORS))
-        for graph in _of(attribute.content, _ATTRIBUTE_GRAPHS):
-            yield from _contents(graph.content, depth + 1)
+def _of_node(node: memoryview, depth: int) -> Iterator[str]:
+    domain = operator = ""
+    for number, _, content in fields(node):
+        if number == _NODE_OPERATOR:
+            operator = bytes(content).decode("utf-8", "replace")
+        elif number == _NODE_DOMAIN:
+            domain = bytes(content).decode("utf-8", "replace")
+        elif number == _NODE_ATTRIBUTE:
+            yield from _of_attribute(content, depth)
+    if operator not in _DOMAINS.get(domain, ()):
+        name = f"{domain}.{operator}" if domain else operator
+        yield f"has the operator {name[:100]!r}"
 
 
-def _of(message: memoryview, numbers: tuple[int, ...]) -> Iterator[Field]:
-    return (field for field in fields(message) if field.number in numbers)
+def _of_attribute(attribute: memoryview, depth: int) -> Iterator[str]:
+    for number, _, content in fields(attribute):
+        if number in _ATTRIBUTE_TENSORS:
+            yield from _of_tensor(content)
+        elif number in _ATTRIBUTE_SPARSE:
+            yield from _of_sparse(content)
+        elif number in _ATTRIBUTE_GRAPHS:
+            yield from _of_graph(content, depth + 1)
+
+
+def _of_sparse(tensor: memoryview) -> Iterator[str]:
+    for number, _, content in fields(tensor):
+        if number in _SPARSE_TENSORS:
+            yield from _of_tensor(content)
+
+
+def _of_tensor(tensor: memoryview) -> Iterator[str]:
+    for number, _, content in fields(tensor):
+        if number == _TENSOR_EXTERNAL or (number == _TENSOR_LOCATION and any(content)):
+            yield "keeps constants in other files"

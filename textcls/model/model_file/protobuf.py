@@ -60,6 +60,9 @@ def varint_field(number: int, value: int) -> bytes:
 
 def _varint(message: memoryview, place: int) -> tuple[int, int]:
     """Return the number that begins at `place`, and where it ends."""
+    # Most have one byte.
+    if place < len(message) and (value := message[place]) < 0x80:
+        return value, place + 1
     value = 0
     for i, byte in enumerate(message[place : place + _VARINT_BYTES]):
         value |= (byte & 0x7F) << 7 * i
