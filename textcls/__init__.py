@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from textcls.evaluation.comparison.compare import Comparison, compare
     from textcls.evaluation.evaluation import Evaluation, evaluate
     from textcls.evaluation.label_set_evaluation import LabelSetEvaluation
+    from textcls.evaluation.reporting.abstention import Costs
     from textcls.evaluation.reporting.label_sets import LabelSetModelReport
     from textcls.evaluation.reporting.model_report import ModelReport
     from textcls.evaluation.reporting.one_label import OneLabelModelReport
@@ -46,6 +47,7 @@ __version__ = "0.1.0"
 _MODULE_OF: Final = {
     "Classifier": "model.classifier",
     "Comparison": "evaluation.comparison.compare",
+    "Costs": "evaluation.reporting.abstention",
     "Evaluation": "evaluation.evaluation",
     "Explanation": "model.explanation",
     "GlobalExplanation": "explain.global_explanation.summary",
@@ -77,6 +79,7 @@ __all__ = [
     "Classifier",
     "Comparison",
     "ConfigError",
+    "Costs",
     "Evaluation",
     "Explanation",
     "GlobalExplanation",

@@ -155,13 +155,13 @@ def test_a_threshold_of_ones_own_is_evaluated_and_stored(model: Path, heldout: P
 def test_a_threshold_goes_into_no_other_model_than_the_one_it_was_chosen_for(
     model: Path, heldout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judged: Any = vars(evaluation)["evaluate_rows"]
+    judged: Any = vars(evaluation)["evaluate_labels"]
 
     def and_replaced(*given: object, **options: object) -> object:
         store_threshold(model, 0.25)
         return judged(*given, **options)
 
-    monkeypatch.setattr(evaluation, "evaluate_rows", and_replaced)
+    monkeypatch.setattr(evaluation, "evaluate_labels", and_replaced)
     result = run("evaluate", model, heldout, "--threshold", "0.6", "--store")
     assert result.exit_code == 4
     assert (

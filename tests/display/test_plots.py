@@ -92,6 +92,8 @@ def test_a_picture_without_the_signs_of_a_text_is_refused_and_as_text_it_has_the
     # An unassigned code point, which no font has.
     with pytest.raises(ConfigError, match="An explanation is needed, not Prediction: that of an answer"):
         textcls.plot_explanation(classifier.predict("parcel"))  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"A Prediction cannot be drawn: pass what textcls\.evaluate returns"):
+        textcls.plot_evaluation(classifier.predict("parcel"))  # type: ignore[arg-type]
     figure = textcls.plot_explanation(classifier.explain(["parcel \U000e1234"])[0])
     with pytest.raises(SurroundingsError, match=r"No font of this machine has the characters .*U\+E1234.*an \.svg"):
         figures.content(figure, "png")

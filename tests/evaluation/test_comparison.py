@@ -232,7 +232,25 @@ def test_labels_of_rows_that_no_side_knows_are_refused_and_some_are_named(model_
     assert f"{model_path} does not know 'gossip': rows with such labels count as errors." in said
 
 
+def test_a_model_that_was_loaded_is_compared_whatever_has_become_of_its_file(
+    classifier: Classifier, model_path: Path, several_labels_path: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model_path.read_bytes())
+    loaded = Classifier.load(path)
+    path.write_bytes(several_labels_path.read_bytes())
+    for one in (loaded, Classifier.from_bytes(model_path.read_bytes(), "none.onnx")):
+        found = textcls.compare(one, classifier, ROWS)
+        assert found.agreement.same == len(ROWS)
+        assert found.sides[0].bytes == model_path.stat().st_size
+
+
+def test_what_cannot_be_compared_is_named(classifier: Classifier) -> None:
+    with pytest.raises(InputError, match="A list cannot be compared: pass a model, a file of answers"):
+        textcls.compare(classifier, LABELS, ROWS)  # type: ignore[call-overload]
+
+
 def test_a_row_whose_label_is_none_is_named(classifier: Classifier) -> None:
     rows: list[Any] = [("my card was charged twice", None)]
-    with pytest.raises(InputError, match="Row 0 has a label that is not a string but NoneType"):
+    with pytest.raises(InputError, match="Row 0 has no label; leave it out"):
         textcls.compare(classifier, classifier, rows)

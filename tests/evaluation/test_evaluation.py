@@ -80,7 +80,8 @@ def test_no_rows_cannot_be_evaluated_on(classifier: Classifier) -> None:
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        (("a", None), "Row 1 has a label that is not a string but NoneType."),
+        (("a", None), "Row 1 has no label; leave it out."),
+        (("a", float("nan")), "Row 1 has no label; leave it out."),
         (("a", 3), "Row 1 has a label that is not a string but int."),
         (("a", "billing", 1.0), "Row 1 is not a pair of a text and what it should get: pass zip"),
         (5, "Row 1 is not a pair of a text and what it should get: pass zip"),

@@ -141,7 +141,8 @@ def test_evaluate_tells_each_level_and_predict_the_deepest_sure_node(tree_path: 
     assert json.loads(json.dumps(evaluate(classifier, pairs, label_path=" / ").as_json())) == told
     assert "Hierarchical F1" in succeed("evaluate", tree_path, rows, "--label-path", " / ")
     # A threshold that is looked for makes no other nodes sure.
-    aimed = evaluate(classifier, pairs, label_path=" / ", target_precision=1.0)
+    with pytest.warns(UserWarning, match=r"has learned from 100% of these rows, so a threshold .* promises too much"):
+        aimed = evaluate(classifier, pairs, label_path=" / ", target_precision=1.0)
     assert aimed.paths is not None
     assert (aimed.paths.threshold, aimed.paths.unsure) == (0.5, told["paths"]["unsure"])
     output = tmp_path / "answers.csv"

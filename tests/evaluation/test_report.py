@@ -168,9 +168,11 @@ def test_no_threshold_that_is_told_is_cheaper_than_the_cheapest(
         assert (point.precision or 0) >= target
 
 
-def test_costs_below_zero_are_refused() -> None:
+def test_costs_below_zero_and_what_are_none_are_refused(classifier: Classifier) -> None:
     with pytest.raises(ConfigError, match="Costs are numbers of 0 or more"):
         Costs(-1.0)
+    with pytest.raises(ConfigError, match=r"costs are what textcls\.Costs\(error=10, abstention=1\) makes"):
+        textcls.report(classifier, [("my card", "billing")], costs=(5, 1))  # type: ignore[call-overload]
 
 
 # What was planted
@@ -416,7 +418,7 @@ def test_a_column_may_be_called_as_a_kind_of_rows_is(classifier: Classifier) -> 
 def test_columns_have_a_value_for_each_row(classifier: Classifier) -> None:
     with pytest.raises(InputError, match=r"The column 'source' has 1 values, and there are 2 rows\."):
         textcls.report(classifier, [("a", "billing"), ("b", "sales")], columns={"source": ["web"]})
-    with pytest.raises(InputError, match=r"There are no rows to report on\."):
+    with pytest.raises(InputError, match=r"There are no rows\."):
         textcls.report(classifier, [])
 
 

@@ -416,7 +416,7 @@ def test_costs_are_refused_and_rows_of_the_other_kind_are(
         textcls.report(several_labels, [("a", "billing")])
     with pytest.raises(InputError, match="Row 0 has labels in a list, and this model gives one label per text"):
         textcls.report(classifier, [("a", ["billing"])])
-    with pytest.raises(InputError, match=r"There are no rows to report on\."):
+    with pytest.raises(InputError, match=r"There are no rows\."):
         textcls.report(several_labels, [("a", ["billing"])][:0])
 
 

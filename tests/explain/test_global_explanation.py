@@ -302,6 +302,14 @@ def test_what_is_no_row_is_refused_by_all_that_read_rows_with_or_without_labels(
         measure_drift(watched, rows)
 
 
+def test_no_rows_and_values_out_of_their_range_are_refused(classifier: Classifier) -> None:
+    with pytest.raises(InputError, match="There are no rows"):
+        explain_globally(classifier, [])
+    for wrong, said in (({"deciding_share": 5}, "a share from 0 and below 1, not 5"), ({"labels": "billing"}, "list")):
+        with pytest.raises(ConfigError, match=said):
+            explain_globally(classifier, [("a", None)], **wrong)
+
+
 def test_a_top_that_is_no_number_is_refused(classifier: Classifier) -> None:
     for top in (0, -1, 2.5):
         with pytest.raises(ConfigError, match="top must be a whole number from 1"):

@@ -457,8 +457,10 @@ def test_a_classifier_that_was_loaded_by_a_relative_path_finds_its_file_from_els
     model_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(model_path.parent)
-    sent = pickle.dumps(Classifier.load(model_path.name))
+    loaded = Classifier.load(model_path.name)
+    sent = pickle.dumps(loaded)
     monkeypatch.chdir(tmp_path)
+    assert pickle.dumps(loaded) == sent
     assert pickle.loads(sent).predict("refund").label
 
 
@@ -487,6 +489,11 @@ def test_a_classifier_that_arrives_where_its_file_is_not_says_so(model_path: Pat
     path.unlink()
     with pytest.raises(ArtifactError, match=r"There is no model file .*model\.onnx on .*put that there under the same"):
         pickle.loads(sent)
+
+
+def test_a_classifier_is_not_made_of_a_path() -> None:
+    with pytest.raises(InputError, match=r"loaded from its file, as in textcls\.Classifier\.load"):
+        Classifier("model.onnx")  # type: ignore[arg-type]
 
 
 def test_a_prediction_shows_what_matters_in_a_line(classifier: Classifier) -> None:

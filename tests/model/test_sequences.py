@@ -25,8 +25,12 @@ class Frame:
         return iter(self.columns)
 
 
+OR_ROWS = ", or its rows, as in table.to_dict('records')"
 NO_SEQUENCES = [
-    (Frame(), "A Frame is a table, not a sequence of texts: pass one of its columns, as in table['text']."),
+    (
+        Frame(),
+        "A Frame is a table, not a sequence of texts: pass one of its columns, as in table['text']" + OR_ROWS + ".",
+    ),
     ({"my card": 1}, "A dict is not a sequence of texts: pass its values as a list, as in list(given.values())."),
     ({"my card"}, "A set has no order: pass the texts as a list."),
     ({"my card": 1}.keys(), "A dict_keys has no order: pass the texts as a list."),
@@ -53,7 +57,10 @@ def test_training_takes_sequences_alone(tmp_path: Path, given: Any, said: str) -
         (TEXTS, given, None, "labels"),
         (TEXTS, LABELS, (given, LABELS), "texts"),
     ):
-        with pytest.raises(InputError, match=rf"\A{re.escape(said.replace('texts', what))}\Z"):
+        with pytest.raises(
+            InputError,
+            match=rf"\A{re.escape(said if what == 'texts' else said.replace('texts', what).replace(OR_ROWS, ''))}\Z",
+        ):
             textcls.train(texts, labels, tmp_path / "m.onnx", valid=valid, **SMALL)
 
 

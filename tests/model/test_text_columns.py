@@ -1,5 +1,6 @@
 """Models of several text columns: a row is read as it was in training, and half a row is not taken for a whole one."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,18 @@ def test_a_row_of_one_column_is_its_text(classifier: Classifier) -> None:
 
 def test_a_column_without_a_value_is_an_empty_one(two_columns: Classifier) -> None:
     expected = two_columns.predict({"subject": "", "body": "My card, why?"}).as_json()
-    assert two_columns.predict({"subject": None, "body": "My card, why?"}).as_json() == expected
+    for nothing in (None, math.nan):
+        assert two_columns.predict({"subject": nothing, "body": "My card, why?"}).as_json() == expected
+
+
+def test_a_row_of_a_pandas_table_is_one_row_and_not_some_texts(two_columns: Classifier, classifier: Classifier) -> None:
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame([ROW, ROW])
+    assert two_columns.predict(table.iloc[0]).as_json() == two_columns.predict(ROW).as_json()
+    several: Any = [row for _, row in table.iterrows()]
+    found = [one.as_json() for one in two_columns.predict(several)]
+    assert found == [one.as_json() for one in two_columns.predict([ROW, ROW])]
+    assert len(classifier.predict(table["body"])) == 2
 
 
 @pytest.mark.parametrize(

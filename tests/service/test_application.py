@@ -259,6 +259,14 @@ def test_a_model_that_cannot_be_used_is_told_at_once_and_leaves_nothing(tmp_path
         create_app(tmp_path / "none.onnx", settings=settings)
 
 
+def test_a_loaded_classifier_and_settings_of_another_kind_are_refused_in_a_sentence(model_path: Path) -> None:
+    loaded: Any = Classifier.load(model_path)
+    with pytest.raises(ConfigError, match="A Classifier cannot be served: pass the path of a model file"):
+        create_app(loaded)
+    with pytest.raises(ConfigError, match=r"settings are a textcls\.server\.Settings, not a dict"):
+        create_app(model_path, settings={"max_inputs": 8})  # type: ignore[arg-type]
+
+
 def test_a_link_to_itself_is_no_model_whoever_teaches(tmp_path: Path, folder: Path) -> None:
     (tmp_path / "loop.onnx").symlink_to("loop.onnx")
     (tmp_path / "admin").write_text(KEYS[1])

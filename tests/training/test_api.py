@@ -1,5 +1,6 @@
 """Training from Python: the same model as the command line's, and mistakes told in a sentence."""
 
+import math
 import re
 import subprocess
 import sys
@@ -28,6 +29,12 @@ def test_the_model_is_that_of_the_command_line(tmp_path: Path) -> None:
     found = textcls.train([r["text"] for r in rows], [r["label"] for r in rows], tmp_path / "api.onnx", **options)
     assert isinstance(found, Classifier)
     assert (tmp_path / "api.onnx").read_bytes() == (tmp_path / "rows.onnx").read_bytes()
+
+
+def test_labels_are_taken_without_the_space_around_them_as_those_of_files_are(tmp_path: Path) -> None:
+    plain = textcls.train(TEXTS, LABELS, tmp_path / "plain.onnx", **SMALL)
+    spaced = textcls.train(TEXTS, [f" {label}\n" for label in LABELS], tmp_path / "spaced.onnx", **SMALL)
+    assert spaced.graph.sha256 == plain.graph.sha256
 
 
 def test_validation_rows_and_rationales_are_counted(tmp_path: Path) -> None:
@@ -106,6 +113,13 @@ def test_weights_count_and_a_target_moves_thresholds(tmp_path: Path) -> None:
             InputError,
             "23 is not a string but int; answers name labels by strings, so give str(label).",
         ),
+        *(
+            ({"labels": [*LABELS[1:], n]}, InputError, "Labels: number 23 is missing; leave out")
+            for n in (None, math.nan)
+        ),
+        ({"labels": [*LABELS[1:], " "]}, InputError, "Labels: number 23 is empty."),
+        ({"valid": (TEXTS, [*LABELS[1:], None])}, InputError, "Labels of valid: number 23 is missing; leave out"),
+        ({"valid": ([], [])}, InputError, "There are no rows in valid: give some, or leave it out."),
         ({"texts": "one text"}, InputError, "The texts and their labels are two sequences of strings, not one string."),
         (
             {"labels": [["x"], *LABELS[1:]]},

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import click
 
@@ -31,10 +31,10 @@ from textcls.display.terminal.label_set_evaluation import label_set_evaluation_r
 from textcls.display.text import percent
 from textcls.errors import ConfigError, InputError, SurroundingsError
 from textcls.evaluation import label_set_evaluation, metrics
-from textcls.evaluation.evaluation import Evaluation
-from textcls.evaluation.evaluation import evaluate as evaluate_rows
+from textcls.evaluation.evaluation import Evaluation, evaluate_labels
 from textcls.evaluation.label_set_evaluation import LabelSetEvaluation
 from textcls.evaluation.label_thresholds import Goal
+from textcls.evaluation.learned_rows import unsuited_for_thresholds
 from textcls.model.classifier import Classifier
 from textcls.model.model_file.rewriting import check_not_published
 from textcls.model.model_file.thresholds import store_threshold, store_thresholds
@@ -128,10 +128,6 @@ def evaluate(
         _evaluate_labels(asked, rows, target_precision, label_path)
 
 
-# Beyond such a share of rows that a model has learned from, no threshold is kept that was chosen on them.
-_MOST_LEARNED: Final = 0.5
-
-
 class _Asked(NamedTuple):
     """What is to be evaluated, and what becomes of it."""
 
@@ -171,13 +167,8 @@ def _evaluate_labels(
     Raises:
         InputError: no threshold reaches the target; printed is what one does.
     """
-    found = evaluate_rows(
-        asked.classifier,
-        ((row.text, row.label) for row in rows),
-        target_precision=target_precision,
-        threshold=asked.threshold,
-        label_path=label_path,
-    )
+    pairs = ((row.text, row.label) for row in rows)
+    found = evaluate_labels(asked.classifier, pairs, target_precision, asked.threshold, label_path)
     asked.plots.draw(found)
     if asked.store:
         _require_new_rows(found, chosen=bool(target_precision))  # 0 promises nothing, and takes a threshold away.
@@ -254,11 +245,8 @@ def _check(
 
 def _require_new_rows(found: Evaluation | LabelSetEvaluation, *, chosen: bool) -> None:
     """Refuse to keep thresholds that were chosen on rows of the training, of which they promise too much."""
-    if chosen and found.learned > _MOST_LEARNED:
-        raise ConfigError(
-            f"The model has learned from {percent(found.learned, 0)} of these rows, so a threshold that is chosen on "
-            "them promises too much: choose it on others. Nothing was saved."
-        )
+    if chosen and (why := unsuited_for_thresholds(found.learned)) is not None:
+        raise ConfigError(f"{why} Nothing was saved.")
 
 
 def _store(asked: _Asked, found: Evaluation) -> bool:

@@ -1,5 +1,6 @@
 """A model evaluated on labelled rows: what `textcls evaluate` calls, and `textcls.evaluate` is."""
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, overload
@@ -14,12 +15,13 @@ from textcls.evaluation.known_labels import as_known
 from textcls.evaluation.label_paths import PathEvaluation, evaluate_paths
 from textcls.evaluation.label_set_evaluation import Labels, LabelSetEvaluation
 from textcls.evaluation.label_thresholds import Goal
-from textcls.evaluation.learned_rows import LearnedRows
+from textcls.evaluation.learned_rows import LearnedRows, unsuited_for_thresholds
 from textcls.evaluation.metrics import ClassificationReport
 from textcls.evaluation.selective_prediction import OperatingPoint
 from textcls.evaluation.unknown_labels import unknown_labels
 from textcls.model.classifier import Classifier, Text, require_classifier
 from textcls.model.label_paths import LabelPaths
+from textcls.model.labels import is_missing
 from textcls.model.prediction import checked_threshold
 from textcls.model.sequences import Text_T, pairs
 
@@ -133,9 +135,30 @@ def evaluate(
         goal = Goal.of(target_precision, target_recall)
         if label_path is not None:
             raise ConfigError("Labels are read as paths where a text has one, and this model may give several.")
-        return label_set_evaluation.evaluate(classifier, rows, goal=goal, threshold=threshold)
+        of_sets = label_set_evaluation.evaluate(classifier, rows, goal=goal, threshold=threshold)
+        _warn_of_promise(of_sets.learned, goal)
+        return of_sets
     if target_recall is not None:
         raise ConfigError("A target recall is for models with several labels per text; this one gives one.")
+    found = evaluate_labels(classifier, rows, target_precision, threshold, label_path)
+    _warn_of_promise(found.learned, target_precision)
+    return found
+
+
+def _warn_of_promise(learned: float, target: object) -> None:
+    """Warn where a threshold was chosen for a target on rows that the model has learned from."""
+    if target is not None and (why := unsuited_for_thresholds(learned)) is not None:
+        warnings.warn(why, stacklevel=3)
+
+
+def evaluate_labels(
+    classifier: Classifier,
+    rows: Iterable[tuple[Text, Any]],
+    target_precision: float | None,
+    threshold: float | None,
+    label_path: str | None,
+) -> Evaluation:
+    """Return `evaluate` of a model of one label a text."""
     tree = classifier.tree if label_path is None else LabelPaths(classifier.labels, label_path)
     labelled = as_known(with_one_label(classifier.read_rows(rows)), classifier.info)
     return _evaluate_labels(classifier, labelled, target_precision, threshold, tree)
@@ -157,6 +180,8 @@ def with_one_label(rows: Iterable[tuple[Text_T, Any]]) -> Iterator[tuple[Text_T,
             raise InputError(
                 f"Row {i} has labels in a {type(label).__name__}, and this model gives one label per text."
             )
+        if is_missing(label):
+            raise InputError(f"Row {i} has no label; leave it out.")
         if not isinstance(label, str):
             kind = type(label).__name__
             raise InputError(f"Row {i} has a label that is not a string but {kind}; give str(label).")

@@ -1,7 +1,7 @@
 """How good the answers are where a text may have several labels, or none.
 
-F1, average precision and ranking loss are scikit-learn's, which comes with the extra `textcls[train]` and is imported
-on use; calibration is that of each label by itself.
+F1, average precision and ranking loss, that of rows with labels, are scikit-learn's, which comes with the extra
+`textcls[train]` and is imported on use; calibration is that of each label by itself.
 """
 
 from collections import Counter

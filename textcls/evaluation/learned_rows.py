@@ -11,6 +11,8 @@ from textcls.model.learned_texts import LearnedTexts, hash_of
 # of these so many were recognised at least.
 _TOLD: Final = 0.1
 _LEAST: Final = 2
+# Beyond such a share a threshold that is chosen on the rows promises too much.
+_MOST_LEARNED: Final = 0.5
 # Hashes that are held at most.
 _MOST_LOOKED_AT: Final = 100_000
 
@@ -48,6 +50,16 @@ class LearnedRows:
         if every and self._rows == self._info.training.get("rows"):
             return 1.0
         return learned_share(self._learned, self._looked_at)
+
+
+def unsuited_for_thresholds(share: float) -> str | None:
+    """Return why no threshold should be chosen on rows, a share of which a model has learned from; None if it may."""
+    if share <= _MOST_LEARNED:
+        return None
+    return (
+        f"The model has learned from {share:.0%} of these rows, so a threshold that is chosen on them promises too "
+        "much: choose it on others."
+    )
 
 
 def learned_share(learned: LearnedTexts, hashes: Set[int]) -> float:

@@ -19,7 +19,7 @@ from textcls.model.labels import as_known
 from textcls.model.prediction import Prediction, checked_threshold, explanation_of
 from textcls.model.prototypes import SupportAttention
 from textcls.model.self_test import self_test
-from textcls.model.sequences import as_list, pairs, require_sequence
+from textcls.model.sequences import as_list, pairs, require_sequence, row_of
 from textcls.model.sub_token_attribution import SubTokenAttribution
 from textcls.model.text_columns import text_of_row
 
@@ -55,6 +55,8 @@ class Classifier(InNotebooks):
     """
 
     def __init__(self, graph: Graph) -> None:
+        if not isinstance(graph, Graph):
+            raise InputError("A classifier is loaded from its file, as in textcls.Classifier.load('model.onnx').")
         self.info, self.path = graph.info, graph.path
         self.graph = graph
         self._bias = np.array(graph.info.bias, np.float32)
@@ -66,8 +68,9 @@ class Classifier(InNotebooks):
         if graph.info.columns:
             self._explained += (artifact.COLUMN_CONTRIBUTIONS,)
         self.cost = Cost.of(graph.info, folded=graph.has_rows)
-        # What it was loaded from, unless that is the file at `path`; the session has the same bytes.
+        # What it was loaded from: these bytes, or else the file, wherever the process works later.
         self._content: bytes | None = None
+        self._origin = graph.path.absolute()
         self.tree = None if self.info.several else LabelPaths.of(self.labels, self.info.label_column)
 
     def __repr__(self) -> str:
@@ -120,7 +123,7 @@ class Classifier(InNotebooks):
         """
         if self._content is not None:
             return Classifier.from_bytes, (self._content, self.path)
-        return _arrived, (self.path.absolute(), self.graph.sha256)
+        return _arrived, (self._origin, self.graph.sha256)
 
     def __copy__(self) -> "Classifier":
         return self
@@ -152,8 +155,9 @@ class Classifier(InNotebooks):
 
         Args:
             texts: a text, or a sequence of texts; a sequence gives a list in the same order. A text is a string as the
-                model reads it, or a row: a mapping with the text columns of the training, `info.text_columns`, and, if
-                the model reads any, columns beside the text, `info.columns`; of these, what is not there is missing.
+                model reads it, or a row: a mapping, or a row of a pandas table, with the text columns of the training,
+                `info.text_columns`, and, if the model reads any, columns beside the text, `info.columns`; of these,
+                what is not there is missing.
             explain: also say what each token added to each label.
             threshold: score below which the decision is `abstain`; by default the model's own, if it has one. Where a
                 text may have several labels: the probability from which on each is assigned; by default that of the
@@ -164,6 +168,7 @@ class Classifier(InNotebooks):
             ConfigError: the threshold is no probability.
         """
         threshold = self.info.threshold if threshold is None else checked_threshold(threshold)
+        texts = row_of(texts, self.info.text_columns)
         if isinstance(texts, str | Mapping):
             return next(self._predict_batch([self._text(texts, "The row")], explain, threshold))
         require_sequence(texts, "texts")
@@ -196,7 +201,7 @@ class Classifier(InNotebooks):
         """Return a text as the model reads it; `where` is what it is called in messages."""
         if isinstance(given, str):
             return given
-        if isinstance(given, Mapping):
+        if isinstance(given := row_of(given, self.info.text_columns), Mapping):
             return text_of_row(given, self.info.text_columns, where, self.info.columns)
         raise InputError(f"{where} is not a string but {type(given).__name__}.")
 
@@ -226,7 +231,7 @@ class Classifier(InNotebooks):
             ConfigError: the model does not say what its rows add: it mixes tokens, or has many seeds.
             InputError: something else than a text was given.
         """
-        if not isinstance(text, str | Mapping):
+        if not isinstance(text := row_of(text, self.info.text_columns), str | Mapping):
             require_sequence(text, "texts")
             raise InputError(f"A text is needed, not {type(text).__name__}.")
         if not self.graph.has_rows:

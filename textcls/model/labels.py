@@ -46,9 +46,15 @@ def label_problem(label: str) -> str | None:
     return None
 
 
+def is_missing(value: object) -> bool:
+    """Say whether a table has nothing there: None, NaN, or what pandas has for them."""
+    nan = isinstance(value, Real) and value != value
+    return value is None or nan or type(value).__name__ in ("NAType", "NaTType")
+
+
 def written(value: object) -> str:
-    """Return the label that a cell holds, which may be a number or a truth value; empty for None and NaN."""
-    return "" if value is None or (isinstance(value, Real) and value != value) else str(value).strip()
+    """Return the label that a cell holds, which may be a number or a truth value; empty where it is missing."""
+    return "" if is_missing(value) else str(value).strip()
 
 
 def plain_name(label: str) -> str:

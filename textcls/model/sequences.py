@@ -21,8 +21,9 @@ def require_sequence(given: object, what: str) -> None:
     """
     kind = type(given).__name__
     if hasattr(given, "columns"):  # of pandas, Polars, PyArrow and others
+        rows = ", or its rows, as in table.to_dict('records')" if what == "texts" else ""
         raise InputError(
-            f"A {kind} is a table, not a sequence of {what}: pass one of its columns, as in table['text']."
+            f"A {kind} is a table, not a sequence of {what}: pass one of its columns, as in table['text']{rows}."
         )
     if not isinstance(given, Iterable):
         raise InputError(f"The {what} are no sequence but {kind}: pass a list of them.")
@@ -34,6 +35,18 @@ def require_sequence(given: object, what: str) -> None:
         raise InputError(f"A {kind} has no order: pass the {what} as a list.")
     if isinstance(given, bytes | bytearray):
         raise InputError(f"The {what} are {kind}: decode them to strings, as in given.decode('utf-8').")
+
+
+def row_of(given: Any, columns: Collection[str]) -> Any:
+    """Return a row of a pandas table, which is a sequence of its values, as a mapping; all else as it is.
+
+    Args:
+        given: what a caller hands over for a text, or for several.
+        columns: those that a row has.
+    """
+    if hasattr(given, "to_dict") and all(name in getattr(given, "index", ()) for name in columns):
+        return given.to_dict()
+    return given
 
 
 def as_list(given: Iterable[T]) -> list[T]:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from textcls.errors import InputError
 from textcls.model.columns import Column, cells_of, pack
+from textcls.model.labels import is_missing
 
 # Between the columns of one text. A model that was trained on two columns has read its texts like this.
 JOINT: Final = "\n"
@@ -19,7 +20,7 @@ _LOOKED_AT, _LONGEST, _ALIKE = 20, 40, 0.8
 def join_columns(fields: Mapping[str, Any], columns: Sequence[str], beside: Sequence[Column] = ()) -> str:
     """Return the text of a row, with its cells if there are any (`textcls.model.columns.pack`).
 
-    None is empty, as a cell of CSV would be.
+    None and NaN are empty, as a cell of CSV would be.
 
     Args:
         fields: the row, by the names of its columns; there may be more of them than are asked for.
@@ -32,10 +33,10 @@ def join_columns(fields: Mapping[str, Any], columns: Sequence[str], beside: Sequ
     texts = []
     for name in columns:
         value = fields.get(name)
-        if not isinstance(value, str) and (value is not None or name not in fields):
+        if not isinstance(value, str) and (name not in fields or not is_missing(value)):
             what = "has no value" if value is None else f"is of type {type(value).__name__}"
             raise ValueError(f"the text in column {name!r} {what}; write a string, which may be empty")
-        texts.append(value or "")
+        texts.append(value if isinstance(value, str) else "")
     text = JOINT.join(texts)
     return pack(cells_of(fields, beside), text) if beside else text
 

@@ -25,7 +25,7 @@ from starlette.routing import BaseRoute
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from textcls import __version__
-from textcls.errors import SurroundingsError
+from textcls.errors import ConfigError, SurroundingsError
 from textcls.server.http.exchange import Exchange
 from textcls.server.http.gate import Ahead, Gate
 from textcls.server.inference.schemas import ClassifyRequest
@@ -65,7 +65,11 @@ def create_app(*models: str | Path, settings: Settings | None = None) -> FastAPI
         MissingExtraError: spans are asked for, and what sends them is not installed.
         SurroundingsError: no folder can be written to.
     """
-    settings = settings or Settings()
+    if (odd := next((one for one in models if not isinstance(one, str | Path)), None)) is not None:
+        raise ConfigError(f"A {type(odd).__name__} cannot be served: pass the path of a model file, or NAME=FILE.")
+    settings = Settings() if settings is None else settings
+    if not isinstance(settings, Settings):
+        raise ConfigError(f"settings are a textcls.server.Settings, not a {type(settings).__name__}.")
     if not settings.allowed_host:
         settings = replace(settings, allowed_host=("*",))
     return assembled(models, settings)

@@ -14,6 +14,7 @@ from textcls.evaluation.data_quality.label_audit import LabelAudit
 from textcls.model.classifier import Classifier, Text
 from textcls.model.columns import Column, Kind
 from textcls.model.label_sets import LabelSet, of_python, weight
+from textcls.model.labels import is_missing, label_problem
 from textcls.model.sequences import as_list, require_sequence, require_texts
 from textcls.model.text_columns import and_, text_of_row
 from textcls_training.audit.run import audit
@@ -64,6 +65,8 @@ def train(
         valid_texts = joined(valid_rows, read, "Texts of valid")
         validation = labelled_texts(valid_texts, valid[1], "texts of valid", several=given.label_sets is not None)
         validation = with_columns(validation, valid_rows, wanted, given.columns)
+        if not validation.texts:
+            raise InputError("There are no rows in valid: give some, or leave it out.")
     more = None
     if unlabelled is not None:
         apart = [*given.texts, *(validation.texts if validation else ())]
@@ -208,7 +211,7 @@ def unlabelled_texts(
     """
     require_texts(texts, "unlabelled texts")
     texts = list(texts)
-    _check_strings(texts, "unlabelled texts", "")
+    _check_strings(texts, "unlabelled texts")
     probabilities = None if probabilities is None else list(probabilities)
     if probabilities is None:
         return UnlabelledTexts.sample(map(UnlabelledText, texts), limit, labelled)
@@ -240,24 +243,39 @@ def labelled_texts(
     texts, labels = as_list(texts), as_list(labels)
     if len(texts) != len(labels):
         raise InputError(f"There are {len(texts)} {what} and {len(labels)} labels; give one label per text.")
-    _check_strings(texts, what, "")
+    _check_strings(texts, what)
     if several is None:
         several = any(isinstance(label, Collection) and not isinstance(label, str | bytes) for label in labels)
-    if several:
-        return LabelledTexts(texts=texts, label_sets=[_label_set(label, i) for i, label in enumerate(labels)])
-    _check_strings(labels, "labels", "; answers name labels by strings, so give str(label)")
-    return LabelledTexts(texts=texts, labels=[label for label in labels if isinstance(label, str)])
+    # Texts of valid have labels of valid.
+    read, of = (_label_set if several else _label), f"Labels{what.removeprefix('texts')}"
+    found: list[Any] = [read(label, of, i) for i, label in enumerate(labels)]
+    return LabelledTexts(texts=texts, label_sets=found) if several else LabelledTexts(texts=texts, labels=found)
 
 
-def _label_set(labels: Label, i: int) -> LabelSet:
+def _label(given: object, of: str, i: int) -> str:
+    """Return the label of text `i` as files are read: without the space around it."""
+    if is_missing(given):
+        raise InputError(f"{of}: number {i} is missing; leave out what has no label.")
+    if not isinstance(given, str):
+        kind = type(given).__name__
+        raise InputError(
+            f"{of}: number {i} is not a string but {kind}; answers name labels by strings, so give str(label)."
+        )
+    label = given.strip()
+    if wrong := label_problem(label):
+        raise InputError(f"{of}: number {i} {wrong}.")
+    return label
+
+
+def _label_set(labels: Label, of: str, i: int) -> LabelSet:
     """Return the labels of text `i` with their probabilities."""
     if isinstance(labels, str):
-        raise InputError(f"Labels: number {i} is the string {labels!r}, where others are lists; write [{labels!r}].")
+        raise InputError(f"{of}: number {i} is the string {labels!r}, where others are lists; write [{labels!r}].")
     if not isinstance(labels, Mapping | Collection):
-        raise InputError(f"Labels: number {i} is of type {type(labels).__name__}, not a list of labels.")
+        raise InputError(f"{of}: number {i} is of type {type(labels).__name__}, not a list of labels.")
     found = of_python(labels)
     if isinstance(found, str):
-        raise InputError(f"Labels: those of number {i} {found}.")
+        raise InputError(f"{of}: those of number {i} {found}.")
     return found
 
 
@@ -280,10 +298,10 @@ def checked_weights(weights: Sequence[float], rows: int) -> list[float]:
     return checked
 
 
-def _check_strings(values: Sequence[object], what: str, remedy: str) -> None:
+def _check_strings(values: Sequence[object], what: str) -> None:
     for i, value in enumerate(values):
         if not isinstance(value, str):
-            raise InputError(f"{what.capitalize()}: number {i} is not a string but {type(value).__name__}{remedy}.")
+            raise InputError(f"{what.capitalize()}: number {i} is not a string but {type(value).__name__}.")
 
 
 def _spans(rationales: Iterable[object], texts: Sequence[str]) -> list[Spans]:

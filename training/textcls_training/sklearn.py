@@ -29,6 +29,7 @@ from textcls._util.atomic_write import atomic_write
 from textcls.data.column_kinds import wanted_kinds
 from textcls.errors import ConfigError, InputError
 from textcls.model.classifier import Classifier
+from textcls.model.labels import is_missing
 from textcls.model.sequences import as_list, require_sequence
 from textcls.model.text_columns import and_
 from textcls_training.api import (
@@ -330,8 +331,7 @@ def _dense(y: Any) -> NDArray[Any]:
 def _first_missing(labels: NDArray[Any]) -> int | None:
     """Return the number of the first row without a label: None, NaN, or what pandas has for it."""
     for row, label in enumerate(labels.tolist() if labels.ndim == 1 else ()):
-        nan = isinstance(label, float) and label != label
-        if label is None or nan or type(label).__name__ in ("NAType", "NaTType"):
+        if is_missing(label):
             return row
     return None
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from textcls.display.plots.figures import AGAINST, FOR, NEUTRAL, axes_of, name_rows, room_for, row_name, styled
 from textcls.display.text import plural
+from textcls.errors import ConfigError
 from textcls.evaluation.evaluation import Evaluation
 from textcls.evaluation.label_set_evaluation import LabelSetEvaluation
 from textcls.evaluation.label_set_metrics import LabelSetLabelReport, LabelSetReport
@@ -32,6 +33,7 @@ def plot_evaluation(evaluation: Evaluation | LabelSetEvaluation) -> "dict[str, F
         evaluation: what `textcls.evaluate` returns.
 
     Raises:
+        ConfigError: it is something else.
         MissingExtraError: Matplotlib is not installed.
 
     Examples:
@@ -39,6 +41,8 @@ def plot_evaluation(evaluation: Evaluation | LabelSetEvaluation) -> "dict[str, F
         >>> sorted(textcls.plot_evaluation(found))
         ['calibration', 'confusions', 'labels']
     """
+    if not isinstance(evaluation, Evaluation | LabelSetEvaluation):
+        raise ConfigError(f"A {type(evaluation).__name__} cannot be drawn: pass what textcls.evaluate returns.")
     report = evaluation.report
     with styled():
         return {

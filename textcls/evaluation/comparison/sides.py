@@ -69,13 +69,12 @@ class Side(Protocol):
 
 
 class ModelSide:
-    """A model file, whose answers are label sets where it may give several."""
+    """A model, whose answers are label sets where it may give several."""
 
-    def __init__(self, path: Path) -> None:
-        self.name = str(path)
-        self.bytes = path.stat().st_size if path.is_file() else 0
-        self.classifier = Classifier.load(path)
-        self.several = self.classifier.info.several
+    def __init__(self, classifier: Classifier) -> None:
+        self.classifier = classifier
+        self.name, self.bytes = str(classifier.path), classifier.graph.bytes
+        self.several = classifier.info.several
 
     def answers(self, texts: Sequence[Text]) -> SideAnswers:
         """Answer all texts, and time it."""
@@ -263,14 +262,21 @@ def side_of(given: str | Path | Classifier, separator: str | None = None) -> Sid
 
     Raises:
         ArtifactError: there is no such model file, or it is damaged.
-        InputError: there is no such file.
+        InputError: there is no such file, or it is none of these.
     """
     if isinstance(given, Classifier):
-        return ModelSide(given.path)
+        return ModelSide(given)
+    if not isinstance(given, str | Path):
+        raise InputError(
+            f"A {type(given).__name__} cannot be compared: pass a model, a file of answers, one a row, or the address "
+            "of a service."
+        )
     if str(given).startswith(("http://", "https://")):
         return ServiceSide(str(given), several=separator is not None)
     path = Path(given)
-    return ModelSide(path) if path.suffix.lower() == ".onnx" or not path.suffix else FileSide(path, separator)
+    if path.suffix.lower() == ".onnx" or not path.suffix:
+        return ModelSide(Classifier.load(path))
+    return FileSide(path, separator)
 
 
 def sides_of(

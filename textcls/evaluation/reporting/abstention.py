@@ -26,6 +26,15 @@ class Costs:
     Attributes:
         error: a wrong answer.
         abstention: a row that is left to people.
+
+    Raises:
+        ConfigError: one is no number of 0 or more.
+
+    Examples:
+        >>> classifier, rows = textcls.Classifier.load("tickets.onnx"), zip(*textcls.read("tickets.csv"))
+        >>> found = textcls.report(classifier, rows, costs=textcls.Costs(error=5, abstention=1))
+        >>> found.abstention.costs.error
+        5
     """
 
     error: float = 10.0

@@ -74,6 +74,8 @@ def report(
     """
     metrics.require()
     require_classifier(classifier)
+    if costs is not None and not isinstance(costs, Costs):
+        raise ConfigError("costs are what textcls.Costs(error=10, abstention=1) makes.")
     if columns is not None and not isinstance(columns, Mapping):
         raise InputError(
             f"columns is a {type(columns).__name__}: pass a mapping from names to values, such as "
@@ -124,8 +126,6 @@ def _kinds(
 
 
 def _checked(found: AnsweredRows[Any, Any], columns: Mapping[str, Sequence[object]] | None) -> AnsweredRows[Any, Any]:
-    if not found.texts:
-        raise InputError("There are no rows to report on.")
     for name, column in (columns or {}).items():
         if len(column) != len(found.texts):
             raise InputError(

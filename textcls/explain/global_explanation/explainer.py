@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from textcls.errors import ConfigError, InputError
 from textcls.explain.global_explanation.decisions import Decisions
 from textcls.explain.global_explanation.summary import DecidingWord, GlobalExplanation, LabelExplanation
 from textcls.explain.global_explanation.sums import KEYS, Sums
@@ -52,8 +53,8 @@ def explain_globally(
         each: is given the explanation of each text in turn, by tokens, for what else is to be learned from it.
 
     Raises:
-        ConfigError: there is no such label, or `top` is no number.
-        InputError: a row is no pair of a text and its label, or its labels, or None.
+        ConfigError: there is no such label, or `top` or `deciding_share` is out of its range.
+        InputError: there are no rows, or one is no pair of a text and its label, or its labels, or None.
 
     Examples:
         >>> rows = zip(*textcls.read("tickets.csv"))
@@ -63,6 +64,10 @@ def explain_globally(
     """
     require_classifier(classifier)
     require_top(top)
+    if not 0 <= deciding_share < 1:
+        raise ConfigError(f"deciding_share is a share from 0 and below 1, not {deciding_share!r}.")
+    if isinstance(labels, str):
+        raise ConfigError(f"labels are a list of labels, as in [{labels!r}], not one string.")
     explainer = GlobalExplainer(classifier.labels, cuts=assigned_from(classifier.info), curves=curves(classifier.info))
     auditor, telling = ShortcutAuditor(classifier), TellingColumns(classifier.info.columns)
     for name in labels or ():
@@ -79,6 +84,8 @@ def explain_globally(
             if isinstance(label, str):
                 telling.add([cell.cell for cell in explanation.cells], label)
     found = explainer.summary(top, deciding_share, labels)
+    if not found.texts:
+        raise InputError("There are no rows.")
     return replace(found, audit=auditor.audit(), told_by=telling.sentences())
 
 
