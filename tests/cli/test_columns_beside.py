@@ -390,6 +390,16 @@ def test_texts_that_are_empty_are_counted(folder: Path, tmp_path: Path) -> None:
     assert "Note: 40 texts are empty." in run("predict", folder / "m.onnx", path, "--output", tmp_path / "a.csv").stderr
 
 
+def test_values_that_are_new_to_the_model_are_told_where_most_are(folder: Path, tmp_path: Path) -> None:
+    rows = [*read_rows(folder / "test.csv")]
+    for count in (len(rows), 4):
+        changed = [row | {"product": f"the {row['product']}"} if i < count else row for i, row in enumerate(rows)]
+        write_rows(tmp_path / "new.csv", [tuple(rows[0]), *[tuple(row.values()) for row in changed]])
+        for call in (("evaluate",), ("predict", "--output", tmp_path / "out.csv")):
+            said = run(*call, folder / "m.onnx", tmp_path / "new.csv").stderr
+            assert ("values of 'product' are new to the model, such as 'the " in said) == (count == len(rows))
+
+
 def test_values_that_are_not_understood_are_told_with_the_first_of_them(folder: Path, tmp_path: Path) -> None:
     rows = [*read_rows(folder / "test.csv")]
     for i, row in enumerate(rows):

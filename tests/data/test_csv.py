@@ -155,8 +155,11 @@ def test_a_missing_label_column_is_named_with_the_columns_there_are(write: Write
     assert "--label-column" in message
 
 
-def test_two_columns_of_one_name_are_refused(write: Write) -> None:
-    assert "two columns called 'text'" in refusal(write("data.csv", "text,label,text \na,x,b\n"))
+def test_columns_of_one_name_are_told_apart_and_none_is_taken_for_the_text(write: Write) -> None:
+    with pytest.raises(InputError, match="has no column 'text'; it has 'text 1', 'label', 'text 2'"):
+        read_labelled(write("data.csv", "text,label,text \na,x,b\n"))
+    with open_table(write("jira.csv", "text,tag,tag,label\na,x,y,b\n")) as table:
+        assert table.notes[0].endswith("jira.csv: 2 columns are called 'tag'; here they are 'tag 1' and so on.")
 
 
 @pytest.mark.parametrize(("row", "fields"), [("b,y,extra", "3 fields"), ("b", "1 field")])

@@ -82,7 +82,7 @@ def test_a_text_may_hold_half_a_character_and_is_trained_on_and_answered(write: 
 @pytest.mark.parametrize("label", ["", *(label for label, _ in ODD)])
 def test_in_python_such_labels_are_refused_before_the_work(tmp_path: Path, label: str) -> None:
     labels = [*LABELS[:7], label, *LABELS[8:]]
-    with pytest.raises(InputError, match=r"^The label of training row 7 (is empty|holds|has 1,001 characters)"):
+    with pytest.raises(InputError, match=r"^Labels: number 7 (is empty|holds|has 1,001 characters)"):
         textcls.train(TEXTS, labels, tmp_path / "m.onnx", **SMALL)
     with pytest.raises(InputError, match=r"^The label of training row 7 "):
         train_on(LabelledTexts(texts=TEXTS, labels=labels), tmp_path / "m.onnx", TrainConfig(device="cpu"))

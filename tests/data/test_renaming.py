@@ -179,4 +179,5 @@ def test_a_path_with_odd_spaces_is_read_as_the_others() -> None:
 
 def test_of_spellings_that_are_as_frequent_one_that_can_be_typed_is_taken() -> None:
     assert spelt_alike(["A\u200b", "A", "b"]) == {"A\u200b": "A"}
+    assert spelt_alike(["A\u200b"] * 5 + ["A"]) == {"A\u200b": "A"}
     assert spelt_alike(["b", "B"]) == {"B": "b"}

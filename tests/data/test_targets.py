@@ -345,7 +345,12 @@ def test_a_separator_for_lists_is_refused(write: Write) -> None:
     assert "are a list, which has no separator; leave --label-separator out" in refusal(path, label_separator=";")
 
 
-@pytest.mark.parametrize("said", ["1.2", "-1", "nan", "inf", "x", "2"])
+def test_columns_of_labels_hold_marks_as_databases_and_people_write_them(write: Write) -> None:
+    path = write("a.csv", "text,tag_x,tag_y\na,t,f\nb,x,\nc,X,yes\n")
+    assert [sorted(one) for one in sets(path, label_columns=["tag_*"])] == [["x"], ["x"], ["x", "y"]]
+
+
+@pytest.mark.parametrize("said", ["1.2", "-1", "nan", "inf", "maybe", "2"])
 def test_a_column_of_a_label_with_another_value_is_told_with_row_and_column(write: Write, said: str) -> None:
     message = refusal(write("a.csv", f"text,tag_x,tag_y\na,1,0\nb,0,{said}\n"), label_columns=["tag_*"])
     assert f"line 3: column 'tag_y': '{said}' is " in message

@@ -11,12 +11,15 @@ from sklearn.metrics import f1_score
 
 import textcls
 from tests.command_line import fail, run, succeed, write_rows
+from tests.model_metadata import metadata_of, with_metadata
 from tests.service.clients import KEYS
 from tests.service.server import NAMED, listening, service
 from textcls import Classifier, ConfigError, InputError, SurroundingsError
 from textcls.evaluation.comparison.paired import Agreement, difference
+from textcls.evaluation.comparison.sides import SideAnswers
 from textcls.evaluation.comparison.words import changed_words
 from textcls.evaluation.intervals import drawn_answers
+from textcls.model.artifact import LABELS_RENAMED
 
 ROWS = [("my card was charged twice", "billing"), ("where is my parcel", "shipping"), ("send it back", "returns")] * 20
 TEXTS, LABELS = [text for text, _ in ROWS], [label for _, label in ROWS]
@@ -243,6 +246,33 @@ def test_a_model_that_was_loaded_is_compared_whatever_has_become_of_its_file(
         found = textcls.compare(one, classifier, ROWS)
         assert found.agreement.same == len(ROWS)
         assert found.sides[0].bytes == model_path.stat().st_size
+
+
+def test_where_a_model_took_two_labels_for_one_both_sides_are_judged_by_that_one(
+    classifier: Classifier, model_path: Path, tmp_path: Path
+) -> None:
+    metadata = metadata_of(model_path)
+    labels = ["money" if label == "billing" else label for label in metadata["labels"]]
+    training = metadata["training"] | {LABELS_RENAMED: {"billing": "money", "account": "money"}}
+    other = tmp_path / "renamed.onnx"
+    other.write_bytes(with_metadata(model_path, metadata | {"labels": labels, "training": training}))
+    with pytest.warns(UserWarning, match="'billing' as 'money'"):
+        found = textcls.compare(classifier, other, ROWS)
+    assert (found.accuracy.difference, [side.unknown_labels for side in found.sides]) == (0, [(), ()])
+    assert found.sides[0].cross_entropy == pytest.approx(found.sides[1].cross_entropy)
+    assert set(found.labels) == {"money", "returns", "shipping"}
+
+
+def test_labels_that_become_one_are_as_probable_as_all_of_them() -> None:
+    probabilities = np.array([[0.5, 0.2, 0.3]], np.float32)
+    of_one = SideAnswers(["a"], probabilities, ("a", "b", "c")).renamed({"a": "c"})
+    assert (of_one.labels, of_one.names) == (["c"], ("c", "b"))
+    assert of_one.probabilities is not None
+    np.testing.assert_allclose(of_one.probabilities, [[0.8, 0.2]])
+    of_several = SideAnswers([("a", "c")], probabilities, ("a", "b", "c")).renamed({"a": "c"})
+    assert of_several.labels == [("c",)]
+    assert of_several.probabilities is not None
+    np.testing.assert_allclose(of_several.probabilities, [[0.5, 0.2]])
 
 
 def test_what_cannot_be_compared_is_named(classifier: Classifier) -> None:

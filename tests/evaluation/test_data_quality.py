@@ -125,9 +125,11 @@ def test_labels_that_look_the_same_are_told_by_what_they_are_made_of(tmp_path: P
 
 
 def test_labels_that_programs_write_where_there_is_none_are_found(tmp_path: Path) -> None:
-    found = findings(tmp_path, [*GOOD, ("one", "#N/A"), ("two", "NaN"), ("three", "none")])
-    assert "'#N/A' (1), 'NaN' (1): what programs write where there is no label" in found["no-label"].message
-    assert found["no-label"].count == 2
+    found = findings(tmp_path, [*GOOD, ("one", "#N/A"), ("two", "NaN"), ("three", "none"), ("four", r"\N")])
+    assert (
+        "'#N/A' (1), 'NaN' (1), '\\\\N' (1): what programs write where there is no label" in found["no-label"].message
+    )
+    assert found["no-label"].count == 3
 
 
 def test_levels_of_a_tree_are_looked_at_as_labels_are(tmp_path: Path) -> None:

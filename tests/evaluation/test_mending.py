@@ -59,6 +59,12 @@ def test_tags_that_a_text_speaks_of_stay_and_texts_that_are_escaped_as_a_whole_l
         "&amp;lt;p&amp;gt; shows up": "&lt;p&gt; shows up",
         "AT&amp;amp;T <br> &amp;quot;hi&amp;quot;": 'AT&T "hi"',
         "&lt;p class='x'&gt;my parcel&lt;/p&gt; &lt;br&gt;late": "my parcel late",
+        "<html><head><title>Mail</title><meta charset='utf-8'></head><body>hello</body></html>": "Mail hello",
+        "<blockquote>quoted</blockquote> bye<hr>": "quoted bye",
+        "<!DOCTYPE html><main><section>one<input disabled><dl><dt>two</dt></dl></section></main>": "one two",
+        "<img alt='a > b' src=x>x<sup>2</sup> <o:p>&nbsp;</o:p>": "x2",
+        "&lt;help@acme.com&gt; wrote: &lt;your name&gt;": "<help@acme.com> wrote: <your name>",
+        "Meet <name> at <time>, <address>": "Meet <name> at <time>, <address>",
     }
     path = write_rows(
         tmp_path / "rows.csv", [("text", "label"), *((text, f"l{i % 2}") for i, text in enumerate(texts))]

@@ -55,6 +55,7 @@ def test_a_row_of_a_pandas_table_is_one_row_and_not_some_texts(two_columns: Clas
         ({"a": 1}, "Text 0 has no 'subject' and 'body'"),
         ({}, "this one has nothing"),
         ({"subject": 1, "body": "x"}, "the text in column 'subject' is of type int; write a string"),
+        ({"subject": {"de": "x"}, "body": "x"}, "'subject' is an object; write what it holds in columns of their own"),
         (7, "Text 0 is not a string but int"),
     ],
 )

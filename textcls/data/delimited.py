@@ -20,6 +20,7 @@ from textcls.data.rows import (
     ReadOptions,
     Row,
     require_known,
+    told_apart,
     with_names,
     without_titles,
 )
@@ -90,7 +91,8 @@ def read(source: Source, options: ReadOptions, default: str = ",") -> Content:
     # One is the index that a data frame writes.
     if columns.count("") > 1:
         columns = with_names(columns, str)
-    return Content(kind, columns, _rows(records, source.name, columns, header), notes)
+    columns, more = told_apart(columns, source.name)
+    return Content(kind, columns, _rows(records, source.name, columns, header), (*notes, *more))
 
 
 def _checked(delimiter: str) -> str:

@@ -18,12 +18,14 @@ from textcls.data.rows import (
     Row,
     Unreadable,
     require_known,
+    told_apart,
     unpacks_to_too_much,
     with_names,
     without_titles,
 )
 from textcls.data.source import Source, seekable
 from textcls.errors import InputError
+from textcls.model.labels import plain_day
 
 # What a sheet can hold: https://support.microsoft.com, "Excel specifications and limits".
 MOST_ROWS: Final = 1_048_576
@@ -87,7 +89,7 @@ class Cell(str):
             return _READ.sub(lambda sign: chr(int(sign[1], 16)), value) if value and "_x" in value else value or ""
         if isinstance(value, float) and value.is_integer():
             value = int(value)
-        found = cls(value)
+        found = cls(plain_day(value))
         found.value, found.number_format = value, _number_format(of)
         return found
 
@@ -149,8 +151,9 @@ def read(source: Source, options: ReadOptions) -> Content:
         columns = tuple(Column.of(str(i), widths.get(i)) for i in range(1, len(header) + 1))
         return Content("xlsx", columns, _rows(source.name, columns, chain([(number, header)], rows), number - 1), notes)
     names = with_names([name.strip() for name in header], openpyxl.utils.get_column_letter)
+    names, more = told_apart(names, source.name)
     columns = tuple(Column.of(name, widths.get(i)) for i, name in enumerate(names, 1))
-    return Content("xlsx", columns, _rows(source.name, columns, rows, number), notes)
+    return Content("xlsx", columns, _rows(source.name, columns, rows, number), (*notes, *more))
 
 
 def _damaged(name: str) -> InputError:

@@ -76,6 +76,13 @@ class LabelNames(NamedTuple):
         taken = set(map(_shared, names))
         return self._replace(renamed={old: new for old, new in self.renamed.items() if old not in taken})
 
+    @property
+    def merged(self) -> dict[str, str]:
+        """Of labels that one model has and another remembers as an old name, the new name."""
+        found = {label: self.renamed.get(_shared(label), label) for label in self.known}
+        # Where names were exchanged, neither is the older one.
+        return {old: new for old, new in found.items() if old != new == found.get(new, new)}
+
     @overload
     def target(self, target: str, bad: BadRows) -> str: ...
 

@@ -25,7 +25,7 @@ NEW: Final = "new_label"
 
 
 def spelt_alike(labels: Iterable[str]) -> dict[str, str]:
-    """Return of labels that differ by case and spaces from a more frequent one, or an earlier one, the name of that."""
+    """Return of labels that differ by case and spaces from others the name that `_most_frequent` gives them."""
     counts = Counter(labels)
     best = _most_frequent(counts)
     return {name: best[spelling(name)] for name in counts if name != best[spelling(name)]}
@@ -34,7 +34,7 @@ def spelt_alike(labels: Iterable[str]) -> dict[str, str]:
 def _most_frequent(counts: Counter[str]) -> dict[str, str]:
     """Return how labels are written most often, by what they share; of a path each node by itself.
 
-    Of spellings that are as frequent, one without signs that nobody sees is taken, or else the first.
+    Spellings with signs that nobody sees do not count where there are others; of equally frequent ones it is the first.
     """
     alike: defaultdict[str, Counter[str]] = defaultdict(Counter)
     nodes: defaultdict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
@@ -56,7 +56,7 @@ def _by_node(name: str, nodes: Mapping[tuple[str, ...], Counter[str]]) -> str:
 
 
 def _best(names: Counter[str]) -> str:
-    return max(names, key=lambda name: (names[name], as_seen(name) == name))
+    return max(names, key=lambda name: (as_seen(name) == name, names[name]))
 
 
 def read_map(path: Readable, separator: str | None = None) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """What the readers of all formats share: rows, rows that cannot be used, and how to read."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice, takewhile
@@ -21,6 +22,8 @@ OBJECTS_CHARACTERS: Final = 1_000_000
 SHOWN: Final = 5
 # Characters of a value that are shown.
 MOST_SHOWN: Final = 40
+# From so many values on it is told that a model knows few of a column.
+_LEAST_UNKNOWN: Final = 5
 # So many rows may stand above the names of the columns.
 _MOST_TITLES: Final = 10
 
@@ -178,6 +181,19 @@ def with_names(columns: Sequence[str], place: Callable[[int], object]) -> tuple[
     return tuple(found)
 
 
+def told_apart(columns: Sequence[str], file: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of columns, those that share one numbered, and notes on these: exports of trackers have some."""
+    times, notes, found = Counter(columns), [], list(columns)
+    for name in (name for name, count in times.items() if name and count > 1):
+        made = [f"{name} {number}" for number in range(1, times[name] + 1)]
+        while not times.keys().isdisjoint(made):
+            made = [f"{one}_" for one in made]
+        notes.append(f"{file}: {times[name]} columns are called {name!r}; here they are {made[0]!r} and so on.")
+        for new in made:
+            found[found.index(name)] = new
+    return tuple(found), tuple(notes)
+
+
 def with_keys(rows: Iterator[Row | Bad], *, waits: bool) -> tuple[tuple[str, ...], Iterator[Row | Bad]]:
     """Return the keys that the first objects have, and all rows: one may lack what the next one has.
 
@@ -213,6 +229,8 @@ class BadRows:
         blank: how many rows between others hold nothing, and are passed over.
         respelt: labels that were read as another one, which a model knows.
         cut: how many texts have more tokens than a model reads, by how many these are.
+        categories: of columns of categories how many rows have one, how many of these a model does not know, and the
+            first such value.
     """
 
     skip: bool = False
@@ -224,11 +242,17 @@ class BadRows:
     blank: int = 0
     respelt: dict[str, str] = field(default_factory=dict)
     cut: dict[int, int] = field(default_factory=dict)
+    categories: dict[str, tuple[int, int, str]] = field(default_factory=dict)
 
     def add_strange(self, column: str, value: object) -> None:
         """Take note of a value that is no number or date where there should be one."""
         count, first = self.strange.get(column, (0, str(value)[:MOST_SHOWN]))
         self.strange[column] = (count + 1, first)
+
+    def add_category(self, column: str, value: str, *, known: bool) -> None:
+        """Take note of a category, and of whether a model knows it."""
+        rows, unknown, first = self.categories.get(column, (0, 0, ""))
+        self.categories[column] = (rows + 1, unknown + (not known), first or ("" if known else value[:MOST_SHOWN]))
 
     def add_cut(self, tokens: int) -> None:
         """Take note of a text of which only so many tokens are read."""
@@ -256,7 +280,7 @@ class BadRows:
 
     def odd_rows(self) -> list[str]:
         """Return a sentence on texts that are empty or too long, on labels that are spelt otherwise, and on each column
-        whose values are not all understood.
+        whose values are not all understood, or most of which a model does not know.
         """
         empty = [f"{self.empty:,} {'text is' if self.empty == 1 else 'texts are'} empty."] if self.empty else []
         if self.blank:
@@ -268,6 +292,13 @@ class BadRows:
             pairs = [f"{old!r} as {new!r}" for old, new in self.respelt.items()]
             more = f" and {len(pairs) - SHOWN:,} more" if len(pairs) > SHOWN else ""
             empty.append(f"Labels are read as the model has them: {', '.join(pairs[:SHOWN])}{more}.")
+        for name, (rows, unknown, first) in self.categories.items():
+            if unknown >= _LEAST_UNKNOWN and 2 * unknown > rows:
+                some = f"The {rows:,}" if unknown == rows else f"{unknown:,} of {rows:,}"
+                empty.append(
+                    f"{some} values of {name!r} are new to the model, such as {first!r}, and say nothing: were they "
+                    "written otherwise in the training?"
+                )
         return [*empty, *(not_read(name, rows, value) for name, (rows, value) in self.strange.items())]
 
     def reasons(self) -> str:

@@ -16,7 +16,7 @@ from textcls.data.source import STANDARD, open_source, reading
 from textcls.data.storage import RemoteFile
 from textcls.errors import InputError
 from textcls.model import text_columns, tokenizer
-from textcls.model.columns import Column, not_understood, unpack
+from textcls.model.columns import Column, categories_of, not_understood, unpack
 
 # Of more files than this one is open at a time, after a first look at each.
 MOST_OPEN: Final = 100
@@ -129,7 +129,7 @@ def open_tables(
         for path in every:
             with ExitStack() as opened:
                 name, content = _content(path, options, opened)
-                _check_names(name, content.columns, content.format)
+                _check_names(name, content.columns)
                 if len(every) > MOST_OPEN and _can_be_opened_again(path):
                     content = replace(content, rows=_opened_again(path, options))
                 else:
@@ -191,11 +191,10 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
-def _check_names(file: str, columns: tuple[str, ...], kind: Format) -> None:
+def _check_names(file: str, columns: tuple[str, ...]) -> None:
     twice = next((name for name, times in Counter(columns).items() if times > 1), None)
     if twice is not None:
-        advice = ", or add --no-header if it has no names" if kind in ("csv", "tsv", "xlsx") else ""
-        raise InputError(f"{file} has two columns called {twice!r}; rename one{advice}.")
+        raise InputError(f"{file} has two columns called {twice!r}; rename one.")
 
 
 def _good(names: Sequence[str], contents: Sequence[Content], bad: BadRows) -> Iterator[Row]:
@@ -233,10 +232,13 @@ def texts_of(
         if isinstance(text, Bad):
             table.bad.add(text)
             continue
+        alone = text
         if beside:
-            for name in not_understood(row.fields, beside, unpack(text, beside)[0]):
+            cells, alone = unpack(text, beside)
+            for name in not_understood(row.fields, beside, cells):
                 table.bad.add_strange(name, row.fields[name])
-        alone = unpack(text, beside)[1] if beside else text
+            for name, value, known in categories_of(cells, beside):
+                table.bad.add_category(name, value, known=known)
         if max_tokens is not None and tokenizer.is_longer(alone, max_tokens):
             table.bad.add_cut(max_tokens)
         if not alone.strip():

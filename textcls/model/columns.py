@@ -30,7 +30,7 @@ BETWEEN_CELLS: Final = "\x1f"
 DATE_PARTS: Final = ("month", "weekday", "hour")
 MOST_COLUMNS: Final = 200
 # How tables say that there is no number, or no date.
-_NOTHING: Final = ("", "nan", "null", "none", "na", "n/a", "unknown", "-", "?")
+_NOTHING: Final = ("", "nan", "null", "none", "na", "n/a", "unknown", "-", "?", r"\n")
 _EPOCH: Final = datetime(1970, 1, 1)
 _WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
@@ -146,6 +146,16 @@ def not_understood(fields: Mapping[str, Any], columns: Sequence[Column], cells: 
     with_numbers = (column.name for column in columns if column.numbers)
     empty = [name for name, cell in zip(with_numbers, cells, strict=False) if not cell and fields.get(name) is not None]
     return [name for name in empty if category(fields[name]) not in _NOTHING]
+
+
+def categories_of(cells: Sequence[str], columns: Sequence[Column]) -> Iterator[tuple[str, str, bool]]:
+    """Yield of each category that a row has the column, the value, and whether a model of these columns knows it."""
+    cells = cells[sum(column.numbers for column in columns) :]
+    at = 0
+    for column in columns:
+        if column.kind == "category" and cells[at]:
+            yield column.name, cells[at], cells[at] in _known(column.values)
+        at += column.categories
 
 
 def silent(fields: Mapping[str, Any], columns: Sequence[Column]) -> Iterator[tuple[str, Silence]]:

@@ -16,7 +16,8 @@ LabelSet = Mapping[str, float]
 # Sets by what a cell holds; None is a cell without a value.
 Parse = Callable[[Any], "LabelSet | str"]
 # What a column of a label may hold instead of a probability, in lower case.
-_APPLIES: Final = {"1": 1.0, "true": 1.0, "yes": 1.0, "0": 0.0, "false": 0.0, "no": 0.0, "": 0.0}
+# As programs, databases and people write it.
+_APPLIES: Final = dict.fromkeys(("1", "true", "t", "yes", "x"), 1.0) | dict.fromkeys(("0", "false", "f", "no", ""), 0.0)
 _PLAIN: Final = (str, int, float, list, tuple, dict, bytes)
 NO_LABELS: Final[LabelSet] = {}
 
@@ -126,7 +127,7 @@ def _of_pairs(pairs: Iterable[tuple[Any, Any]]) -> LabelSet | str:
 def probability(value: Any) -> float | str:
     """Return the probability that a cell or a field says of its label, or what is wrong with it.
 
-    0 and 1, no and yes, false and true are probabilities, and so is a number between; no value is 0.
+    0 and 1, no and yes, false and true, f and t, and x are probabilities, and so is a number between; no value is 0.
     """
     if value is None:
         return 0.0
@@ -140,7 +141,7 @@ def probability(value: Any) -> float | str:
         try:
             found = float(said)
         except ValueError:
-            return f"{_shown(said)} is neither 0 or 1, false or true, no or yes, nor a probability"
+            return f"{_shown(said)} is neither 0 or 1, nor false or true, nor no or yes, nor a probability"
     elif isinstance(value, int | float):
         found = float(value) if abs(value) <= 1 or math.isnan(value) else math.inf
     else:

@@ -4,6 +4,7 @@ models differ.
 
 import unicodedata
 from collections.abc import Iterable, Sequence
+from datetime import datetime, time
 from difflib import get_close_matches
 from numbers import Real
 from typing import Final, NamedTuple
@@ -54,7 +55,12 @@ def is_missing(value: object) -> bool:
 
 def written(value: object) -> str:
     """Return the label that a cell holds, which may be a number or a truth value; empty where it is missing."""
-    return "" if is_missing(value) else str(value).strip()
+    return "" if is_missing(value) else str(plain_day(value)).strip()
+
+
+def plain_day(value: object) -> object:
+    """Return a moment that begins a day as that day, as CSV has it; all else as it is."""
+    return value.date() if isinstance(value, datetime) and value.time() == time() else value
 
 
 def plain_name(label: str) -> str:

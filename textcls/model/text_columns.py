@@ -34,6 +34,10 @@ def join_columns(fields: Mapping[str, Any], columns: Sequence[str], beside: Sequ
     for name in columns:
         value = fields.get(name)
         if not isinstance(value, str) and (name not in fields or not is_missing(value)):
+            if isinstance(value, Mapping):
+                raise ValueError(
+                    f"the text in column {name!r} is an object; write what it holds in columns of their own"
+                )
             what = "has no value" if value is None else f"is of type {type(value).__name__}"
             raise ValueError(f"the text in column {name!r} {what}; write a string, which may be empty")
         texts.append(value if isinstance(value, str) else "")

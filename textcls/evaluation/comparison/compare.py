@@ -193,7 +193,10 @@ def compared(
     """
     names = LabelNames.of_models(*(side.classifier.info for side in sides if isinstance(side, ModelSide)))
     spelt = _as_spelt(names, right)
-    answers = tuple(_answers(side, rows, spelt, bad) for side in sides)
+    # What one model was trained to take for one label is one label.
+    merged = names.merged
+    answers = tuple(_answers(side, rows, spelt, bad).renamed(merged) for side in sides)
+    names = names._replace(known=names.known - merged.keys())
     right = _as_known(names, answers, right, bad)
     unknown = [_unknown_labels(side, right, answered) for side, answered in zip(sides, answers, strict=True)]
     first, second = answers[0].labels, answers[1].labels

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
@@ -51,6 +51,26 @@ class SideAnswers(NamedTuple):
     probabilities: Float32 | None = None
     names: tuple[str, ...] = ()
     microseconds: float | None = None
+
+    def renamed(self, new: Mapping[str, str]) -> "SideAnswers":
+        """Return the answers with other names of labels; labels that become one are as probable as all of them, and of
+        several labels a row as the most probable.
+        """
+        if not new:
+            return self
+
+        def one(label: str) -> str:
+            return new.get(label, label)
+
+        several = bool(self.labels) and not isinstance(self.labels[0], str)
+        labels = [one(of) if isinstance(of, str) else tuple(sorted({*map(one, of)})) for of in self.labels]
+        names, probabilities = tuple(dict.fromkeys(map(one, self.names))), self.probabilities
+        if probabilities is not None:
+            together = np.zeros((len(names), len(probabilities)), probabilities.dtype)
+            number = [names.index(one(label)) for label in self.names]
+            (np.maximum if several else np.add).at(together, number, probabilities.T)
+            probabilities = together.T
+        return self._replace(labels=labels, probabilities=probabilities, names=names)
 
 
 class Side(Protocol):

@@ -1,8 +1,6 @@
 """Mend what is found of labelled rows where everybody would say yes; what was done is counted by kind."""
 
-import html
 import json
-import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +12,7 @@ from textcls.data.renaming import spelt_alike
 from textcls.data.rows import Row
 from textcls.data.targets import JSON, Target
 from textcls.evaluation.data_quality.finding import first_of, plural
-from textcls.evaluation.data_quality.survey import MARKUP
+from textcls.evaluation.data_quality.markup import without_html
 from textcls.model.label_paths import label_cell, label_columns
 from textcls.model.labels import BETWEEN_LEVELS
 from textcls.model.tokenizer import tokenize
@@ -22,23 +20,6 @@ from textcls.model.tokenizer import tokenize
 # Labels that differ by case and spaces; tags and entities of HTML; rows without a text; rows with the same text and
 # label as an earlier one.
 KINDS: Final = ("labels", "html", "empty", "duplicates")
-# What is within them is no text.
-_UNREAD: Final = re.compile(
-    r"<!--(?:(?!<!--|-->).)*-->|<(script|style)\b[^<>]*>(?:(?!</?(?:script|style)\b).)*</\1\s*>",
-    re.IGNORECASE | re.DOTALL,
-)
-_ENTITY: Final = re.compile(
-    # A tag that is written out, which is no tag, and what else stands for a sign.
-    r"(?P<tag>&lt;/?[a-z][^<>&]{0,200}&gt;)|&(?:[a-z][a-z0-9]{1,30}|#[0-9]{1,7}|#x[0-9a-f]{1,6});",
-    re.IGNORECASE,
-)
-_OPENED: Final = re.compile(r"&lt;([a-z][a-z0-9]*)", re.IGNORECASE)
-_CLOSED: Final = re.compile(r"&lt;/([a-z][a-z0-9]*)", re.IGNORECASE)
-# They may stand within a word.
-_INLINE: Final = re.compile(r"</?(?:a|b|code|em|font|i|span|strong|u)\b", re.IGNORECASE)
-_SPACES: Final = re.compile(r"[ \t\xa0]{2,}")
-# What was escaped twice.
-_ROUNDS: Final = 3
 
 
 @dataclass(slots=True)
@@ -110,7 +91,7 @@ def mend(
                 levels = label_columns(label_column, fields)
                 fields |= zip(levels, cell.split(BETWEEN_LEVELS) if len(levels) > 1 else [cell], strict=False)
         if "html" in kinds:
-            fields |= {name: _without_html(fields[name]) for name in text_columns if isinstance(fields[name], str)}
+            fields |= {name: without_html(fields[name]) for name in text_columns if isinstance(fields[name], str)}
             mended.counts["html"] += any(fields[name] != row.fields[name] for name in text_columns)
         texts = ["" if fields[name] is None else str(fields[name]) for name in text_columns]
         if "empty" in kinds and not any(map(tokenize, texts)):
@@ -151,30 +132,3 @@ def _renamed(cell: Any, target: Target, names: Mapping[str, str], separator: str
         return {names.get(name.strip(), name.strip()): share for name, share in sorted(cell.items(), key=itemgetter(1))}
     found = dict.fromkeys(names.get(name, name) for name in target)
     return list(found) if isinstance(cell, list) else (separator or "").join(found)
-
-
-def _without_html(text: str) -> str:
-    """Return a text without tags, with the signs that entities stand for; as it is where it has neither."""
-    found = text
-    for _ in range(_ROUNDS):
-        if not MARKUP.search(found) and not _UNREAD.search(found):
-            break
-        found = MARKUP.sub(_tag, _UNREAD.sub(" ", found))
-        # A text may be escaped as a whole, or speak of tags: then it has no pair of them, and they stay as they are.
-        is_escaped = bool({*_OPENED.findall(found.lower())} & {*_CLOSED.findall(found.lower())})
-        found = _ENTITY.sub(_signs if is_escaped else _signs_beside_tags, found)
-    return text if found == text else _SPACES.sub(" ", found).strip()
-
-
-def _signs(entity: re.Match[str]) -> str:
-    return html.unescape(entity[0])
-
-
-def _signs_beside_tags(entity: re.Match[str]) -> str:
-    return entity[0] if entity["tag"] else html.unescape(entity[0])
-
-
-def _tag(found: re.Match[str]) -> str:
-    if not found[0].startswith("<"):
-        return found[0]
-    return "" if _INLINE.match(found[0]) else " "

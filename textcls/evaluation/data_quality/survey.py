@@ -17,6 +17,7 @@ from textcls.data.labelled import Labelled, LabelledRow, LabelledSets
 from textcls.data.places import Places
 from textcls.data.targets import Target
 from textcls.evaluation.data_quality.duplicates import exact, near
+from textcls.evaluation.data_quality.markup import holds_html
 from textcls.model import tokenizer
 from textcls.model.label_sets import LabelSet
 
@@ -25,14 +26,23 @@ Int64 = NDArray[np.int64]
 HAS: Final = 0.5
 # An answer of a model that is less probable is in doubt.
 SURE: Final = 0.6
-# What programs write where there is no text.
-NOTHING: Final = frozenset({"nan", "null", "none", "n/a", "#n/a", "<na>", "nat", "undefined", "[deleted]", "[removed]"})
-# Tags and entities of HTML; other words in angle brackets, and signs of comparison, may be meant.
-MARKUP: Final = re.compile(
-    r"</?(?:a|b|br|code|div|em|font|h[1-6]|i|img|li|ol|p|pre|span|strong|table|td|tr|u|ul)"
-    r"(?:\s+[a-z0-9_:-]+\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s\"'<>]+))*\s*/?>"
-    r"|&(?:amp|lt|gt|quot|nbsp|apos|#[0-9]{1,7}|#x[0-9a-f]{1,6});",
-    re.IGNORECASE,
+# What programs write where there is no text, in lower case; PostgreSQL writes \N.
+NOTHING: Final = frozenset(
+    {
+        "nan",
+        "null",
+        "(null)",
+        "none",
+        "n/a",
+        "#n/a",
+        "<na>",
+        "nat",
+        "undefined",
+        "(blank)",
+        "[deleted]",
+        "[removed]",
+        r"\n",
+    }
 )
 # One word with a digit in it and no letters beyond ASCII: a number, a code, a key.
 _CODE: Final = re.compile(r"[A-Za-z0-9_.:/#+-]*[0-9][A-Za-z0-9_.:/#+-]*")
@@ -94,7 +104,7 @@ class Survey:
         self.codes += _CODE.fullmatch(plain) is not None
         if plain.lower() in NOTHING:
             self.nothing.append(self.rows)
-        if MARKUP.search(text):
+        if holds_html(text):
             self.markup.append(self.rows)
         names: tuple[str, ...]
         if isinstance(label, str):
