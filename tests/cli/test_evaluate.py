@@ -24,7 +24,7 @@ def test_evaluate_prints_one_json_object_with_the_numbers_of_the_api(
     assert output.count("\n") == 1
     report = json.loads(output)
     assert set(report) == {
-        "rows", "accuracy", "macro_f1", "ece", "cross_entropy", "perplexity", "labels", "confusion",
+        "rows", "accuracy", "macro_f1", "ece", "cross_entropy", "perplexity", "labels", "confusion", "learned",
         "top_k_accuracy", "reliability",
     }  # fmt: skip
     assert (report["cross_entropy"], report["perplexity"]) == (None, None)  # of an unknown label it is infinite

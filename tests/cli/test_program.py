@@ -46,7 +46,7 @@ def test_the_installed_program_trains_with_its_progress_on_standard_error(tmp_pa
     assert done.returncode == 0
     # On a machine that has not trained before, a line tells that loops are compiled.
     lines = [line for line in done.stderr.splitlines() if "Compiling the training loops for this machine" not in line]
-    assert {line.split(":")[0].split(" ")[0] for line in lines} == {"Where", "choosing"}
+    assert {line.split(":")[0].split(" ")[0] for line in lines} == {"Some", "choosing"}
     assert "choosing" not in done.stdout
     assert done.stdout.splitlines()[-1].startswith("data.onnx, ")
     assert {path.name for path in tmp_path.iterdir()} == {"data.csv", "data.onnx"}

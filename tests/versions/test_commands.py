@@ -57,7 +57,7 @@ def test_a_roll_back_passes_over_a_version_that_was_removed(model: Model, regist
     shutil.rmtree(registry / "2")
     said = succeed("versions", registry, "--rollback").splitlines()
     assert said[0] == "Version 1 is promoted again; until now it was version 3."
-    assert said[1] == f"Version 2 was passed over: {registry} has no version 2; there are 1, 3."
+    assert said[1] == f"Version 2 was passed over: {registry} has no version 2; it has versions 1, 3."
     assert "so there is no way back." in fail(3, "versions", registry, "--rollback")
 
 
@@ -207,7 +207,7 @@ def test_a_promoted_version_whose_folder_was_removed_is_told(model: Model, regis
     result = run("versions", registry)
     assert result.exit_code == 4
     assert "Version 1 is promoted, and its folder is not there." in result.stdout
-    assert "has no version 1; there are 2." in fail(3, "versions", registry, "--promote", "1")
+    assert "has no version 1; it has version 2." in fail(3, "versions", registry, "--promote", "1")
 
 
 def test_what_cannot_be_done_is_refused_in_a_sentence(model: Model, registry: Path, tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_what_cannot_be_done_is_refused_in_a_sentence(model: Model, registry: Pa
     assert "s3://models/registry is a URL, and a registry is a folder of this machine" in result.stderr
     succeed("publish", path, registry)
     assert "Nothing is promoted yet" in fail(3, "versions", registry, "--rollback")
-    assert "has no version 7; there are 1." in fail(3, "versions", registry, "--promote", "7")
+    assert "has no version 7; it has version 1." in fail(3, "versions", registry, "--promote", "7")
     succeed("versions", registry, "--promote", "1")
     assert "done one at a time" in fail(2, "versions", registry, "--promote", "1", "--rollback")
     assert "There is no option --shadow any more" in run("versions", registry, "--shadow", "1").stderr

@@ -55,7 +55,7 @@ class Evaluation(InNotebooks):
 
     def as_json(self) -> dict[str, Any]:
         """Return the evaluation as plain data."""
-        found = self.report.as_json() | ({"learned": self.learned} if self.learned else {})
+        found = self.report.as_json() | {"learned": self.learned}
         if self.paths is not None:
             found["paths"] = self.paths.as_json()
         if self.operating_point is not None:

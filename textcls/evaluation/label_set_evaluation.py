@@ -75,8 +75,7 @@ class LabelSetEvaluation(InNotebooks):
 
     def as_json(self) -> dict[str, Any]:
         """Return the evaluation as plain data."""
-        found = self.report.as_json() | {"unknown_labels": list(self.unknown_labels)}
-        found |= {"learned": self.learned} if self.learned else {}
+        found = self.report.as_json() | {"unknown_labels": list(self.unknown_labels), "learned": self.learned}
         if self.goal is not None:
             asked = {"measure": self.goal.measure, "share": self.goal.share}
             found["thresholds"] = asked | {"few_rows": list(self.few), "unreached": list(self.unreached)}

@@ -187,7 +187,9 @@ class Registry:
         """
         if not self.path_of(number).is_dir():
             there = self.numbers()
-            known = f"there are {_listing(there)}" if there else "there is none"
+            known = (
+                f"it has {'version' if len(there) == 1 else 'versions'} {_listing(there)}" if there else "there is none"
+            )
             raise NotFoundError(f"{self.folder} has no version {number}; {known}.")
         return read_version(self.path_of(number))
 

@@ -82,6 +82,8 @@ def _size(side: SideReport) -> str:
 def _verdict(found: Comparison) -> Text:
     split = found.agreement
     first, second = (side.name for side in found.sides)
+    if first == second:
+        first, second = "the first", "the second"
     both, neither, alone, better = "are right", "both wrong", "alone is right", "is better"
     if found.micro_f1 is not None:
         both, neither, alone, better = "have all labels right", "neither", "alone", "has all labels right more often"

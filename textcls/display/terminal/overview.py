@@ -39,7 +39,9 @@ def _listed(terms: Iterable[str], room: int) -> str:
     """Return the first of some terms, as many as there is room for."""
     line = ""
     for term in terms:
-        more = f", {named(term)}" if line else named(term)
+        # Among commas a comma is no word.
+        word = named(term) if term[-1:].isalnum() else repr(named(term))
+        more = f", {word}" if line else word
         if cell_len(line + more) > room:
             break
         line += more

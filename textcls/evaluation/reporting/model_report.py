@@ -101,7 +101,7 @@ class ModelReport(InNotebooks, ABC):
         return {
             "model": {"name": self.model.name, "sha256": self.model.sha256, "bytes": self.model.bytes},
             **found,
-            **({"learned": self.learned} if self.learned else {}),
+            "learned": self.learned,
             "macro_f1_interval": [self.macro_f1.low, self.macro_f1.high],
             "confidence_of_intervals": intervals.CONFIDENCE,
             "unknown_labels": list(self.unknown_labels),

@@ -25,7 +25,7 @@ RARE_ROWS: Final = 10
 LEAST_RARE: Final = 0.25
 # Rows, and letters of each, by which names in another script are told, which say nothing of the texts.
 LOOKED_AT: Final = 200
-NAMES_TEACH: Final = "Where rows are few, the names of labels teach as well (label_names)."
+NAMES_TEACH: Final = "Some labels have few rows, so the names of labels teach as well."
 _IMPOSSIBLE: Final = (
     "label_names cannot be combined with prototypes, nor with a state that does not hold all rows; choose label_names "
     "none, and add the texts to the rows."

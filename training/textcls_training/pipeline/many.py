@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from textcls.data import Bad, BadRows, ReadOptions, TargetOptions, compression, read_labelled
 from textcls.data.rows import Unreadable
 from textcls.errors import InputError
+from textcls.model.labels import written
 from textcls.versions.record import is_plain
 from textcls_training.config.settings import from_options
 from textcls_training.data.labelled_texts import Rows, labelled_texts_of
@@ -117,11 +118,11 @@ def jobs_of_groups(rows: Rows, column: str, output: Path, bad: BadRows) -> list[
         if isinstance(value, Unreadable):
             bad.add(Bad(str(rows.places[i]), value.problem(column)))
             continue
-        if value is None or value == "":
+        if not (name := written(value)):
             why = f"column {column!r}, by which models are told apart, has no value; fill it in, or remove the row, or "
             bad.add(Bad(str(rows.places[i]), f"{why}leave out all such rows with --on-error skip"))
             continue
-        groups.setdefault(str(value), []).append(i)
+        groups.setdefault(name, []).append(i)
     if not groups:
         raise InputError(f"No row has a value in column {column!r}, by which models are told apart.")
     return [ModelJob(name, output / file_name(name), rows.only(numbers)) for name, numbers in groups.items()]

@@ -10,7 +10,7 @@ from textcls_training.fit.columns import regression
 from textcls_training.fit.columns.design import Design
 from textcls_training.fit.columns.gains import LEAST_ROWS
 from textcls_training.fit.columns.regression import Rows, fit
-from textcls_training.fit.columns.selection import fit_columns
+from textcls_training.fit.columns.selection import errors_of, fit_columns
 from textcls_training.fit.selection import SelectionResult, select
 from textcls_training.fit.validation import LabelSetValidation, LabelValidation
 from textcls_training.models.columns import Curves
@@ -127,6 +127,13 @@ def _selected(label_R: np.ndarray, draw: np.random.Generator, *, several: bool =
 
 def _loss(selected: SelectionResult) -> float:
     return float(selected.validation.losses(selected.calibration.probabilities(selected.logits)).mean())
+
+
+def test_of_many_columns_each_has_to_help_by_more_so_that_noise_is_kept_as_rarely_as_of_one() -> None:
+    errors = [errors_of(columns) for columns in (1, 10, 60)]
+    assert errors == pytest.approx([2.0, 2.84, 3.36], abs=0.01)
+    normal_DC = np.random.default_rng(5).normal(size=(20_000, 60))
+    assert (normal_DC.max(1) > errors[-1]).mean() == pytest.approx((normal_DC[:, 0] > 2).mean(), abs=0.005)
 
 
 def test_a_value_of_one_row_is_not_kept() -> None:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 from threadpoolctl import threadpool_limits
 
 from textcls.model.columns import Column, some_cells
@@ -32,7 +33,7 @@ PARTS = 5
 # Fits at a time.
 SIDE_BY_SIDE = 2
 SEED = 2021
-# A column helps by so many standard errors at least, all of them together by one.
+# A column alone helps by so many standard errors at least, all of them together by one.
 ERRORS = 2.0
 
 
@@ -92,7 +93,7 @@ class _Trial:
         found = PairedGain.of(self.best.loss_R, loss_R)
         first = self.design.cells_of(number)[0]
         missing = sum(not row[first] for row in self.cells) / len(self.cells)
-        return ColumnGain(self.columns[number].name, found.beyond(ERRORS), *found, missing)
+        return ColumnGain(self.columns[number].name, found.beyond(errors_of(len(self.columns))), *found, missing)
 
     def added(self, selected: SelectionResult) -> tuple[ColumnTerms, SelectionResult]:
         """Return what columns add to the logits before calibration, and what held-out rows choose with that."""
@@ -108,6 +109,13 @@ class _Trial:
         found = selected.validation.calibrate(logits_RC[None])
         calibration = replace(found, ensemble_weights=selected.calibration.ensemble_weights)
         return terms, replace(selected, calibration=calibration, logits=logits_RC)
+
+
+def errors_of(columns: int) -> float:
+    """Return by how many standard errors one of so many columns has to help, for noise to be kept as rarely of all of
+    them as of one (Bonferroni).
+    """
+    return float(-ndtri(ndtr(-ERRORS) / columns))
 
 
 def _text_rows(selected: SelectionResult) -> Rows:
