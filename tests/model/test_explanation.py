@@ -396,6 +396,8 @@ def test_json_of_all_labels_is_that_of_the_tokens(classifier: Classifier) -> Non
 def test_json_of_a_label_that_does_not_exist_is_refused() -> None:
     with pytest.raises(ConfigError, match="The model has no label 'w'; its labels are x, y, z"):
         THREE.as_json(["x", "w"])
+    with pytest.raises(ConfigError, match=r"labels are a list of labels, as in \['x'\], not one string"):
+        THREE.as_json("x")
 
 
 def test_an_attribution_is_plain_data() -> None:

@@ -419,6 +419,7 @@ def test_labels_may_be_yielded() -> None:
     ("y", "said"),
     [
         ([["a", "b"], ["a"]] * 30, "make an indicator matrix of them with MultiLabelBinarizer"),
+        ([{"a", "b"}, {"a"}] * 30, "make an indicator matrix of them with MultiLabelBinarizer"),
         (pandas.Series(["a", 1] * 30, dtype=object), "labels of several types, 'int' and 'str'"),
     ],
 )

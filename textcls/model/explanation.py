@@ -519,6 +519,8 @@ class Explanation:
         Raises:
             ConfigError: there is no such label.
         """
+        if isinstance(labels, str):
+            raise ConfigError(f"labels are a list of labels, as in [{labels!r}], not one string.")
         names = self.labels if labels is None else tuple(labels)
         number = {name: i for i, name in enumerate(self.labels)}
         columns = [number[name] if name in number else self._number(name) for name in names]

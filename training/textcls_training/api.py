@@ -12,7 +12,7 @@ from textcls.display.text import plural
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation.data_quality.label_audit import LabelAudit
 from textcls.model.classifier import Classifier, Text
-from textcls.model.columns import Column, Kind
+from textcls.model.columns import KINDS, Column, Kind
 from textcls.model.label_sets import LabelSet, of_python, weight
 from textcls.model.labels import is_missing, label_problem
 from textcls.model.sequences import as_list, require_sequence, require_texts
@@ -169,7 +169,9 @@ def text_columns_of(texts: Sequence[Text], beside: Sequence[str] = ()) -> tuple[
             raise InputError(f"The columns {and_(beside)} need rows, such as {{'text': ..., {beside[0]!r}: ...}}.")
         return None
     if strange := next((name for name in beside if not any(name in row for row in texts)), None):
-        raise InputError(f"No row has the column {strange!r}; the first has {and_(list(map(str, first)))}.")
+        name, colon, kind = strange.rpartition(":")
+        said = f", and {kind!r} is no kind of one ({and_(KINDS)})" if colon and name in first else ""
+        raise InputError(f"No row has the column {strange!r}{said}; the first has {and_(list(map(str, first)))}.")
     columns = tuple(name for name in first if name not in beside)
     if not columns or not all(isinstance(name, str) and name for name in columns):
         raise InputError("Texts: number 0 is a row without a text column that has a name.")

@@ -12,7 +12,7 @@ What is fitted is the bytes of one ONNX file: that is what is pickled and what `
 import inspect
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -316,6 +316,8 @@ def _dense(y: Any) -> NDArray[Any]:
     if (missing := _first_missing(objects)) is not None:
         # NumPy would make a label of it where the others are strings.
         raise ValueError(f"Input y contains NaN: row {missing} has no label.")
+    if found.ndim == 1 and found.dtype == object and any(isinstance(row, Set | Mapping) for row in found):
+        raise ValueError("Rows of y hold sets of labels; make an indicator matrix of them with MultiLabelBinarizer.")
     if found.ndim == 1 and found.dtype == object and len({isinstance(label, str) for label in found}) == 2:
         kinds = sorted({type(label).__name__ for label in found})
         raise ValueError(f"y has labels of several types, {and_(kinds)}; make all of them strings.")

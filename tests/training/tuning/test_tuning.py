@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -149,8 +150,11 @@ def test_of_many_rows_one_part_is_held_out_and_one_search_is_made() -> None:
 
 
 def test_after_the_time_no_batch_begins_but_the_first(tmp_path: Path) -> None:
-    report = tune(ROWS, replace(QUICK, trials=None, seconds=1e-6), tmp_path / "f.journal", QUIET)
+    notes: list[str] = []
+    progress = SimpleNamespace(phase=lambda *_: None, step=lambda *_: None, note=notes.append)
+    report = tune(ROWS, replace(QUICK, trials=None, seconds=1e-6), tmp_path / "f.journal", progress)
     assert len(report.tried) == 4
+    assert notes[0] == "Each search judges its first proposals whatever the time: up to 8 trainings."
 
 
 def test_a_proposal_that_cannot_be_trained_is_told_and_stops_no_other(

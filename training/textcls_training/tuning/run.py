@@ -32,7 +32,7 @@ from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.pipeline.trials import Fold, Trial, Trials, folds_of, judging_folds, results
 from textcls_training.tuning import storage
 from textcls_training.tuning.judging import HeldOutAnswers, answers, measure_of, right_of
-from textcls_training.tuning.search import Job, Proposal, Search
+from textcls_training.tuning.search import BATCH, Job, Proposal, Search
 from textcls_training.tuning.space import Space, options_of, space_of, usual_values
 
 # Of fewer rows nothing could be told.
@@ -121,6 +121,9 @@ class Tuning:
     def _search(self, crew: Crew[Trial, HeldOutAnswers]) -> None:
         most = self.settings.trials
         judged = min(len(one.search.judged(most)) for one in self.searches)
+        if self.settings.seconds is not None and not judged:
+            least = min(BATCH, most or BATCH) * len(self.searches) * self.settings.folds
+            self.progress.note(f"Each search judges its first proposals whatever the time: up to {least} trainings.")
         self.progress.phase("Searching", len(self.searches) * (most or 0))
         self.progress.step(len(self.searches) * judged)
         longest = 0.0
