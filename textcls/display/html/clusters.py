@@ -5,7 +5,7 @@ from html import escape
 from statistics import median
 from typing import Final
 
-from textcls.display.html.fragments import bar, fragment, isolated, name, shown
+from textcls.display.html.fragments import bar, fragment, heads, isolated, name, shown, table, tables
 from textcls.display.remarks import agreement_line, cluster_summary_line, telling_words
 from textcls.display.text import named, one_line, percent, signed
 from textcls.explain.clusters.survey import Cluster, ClusterSurvey, Example, Point
@@ -118,7 +118,7 @@ def _down(share: float) -> float:
 
 
 def _overview(found: ClusterSurvey) -> str:
-    label = '<th scope="col" class="left">label</th>' if found.agreement is not None else ""
+    label = heads("label", kind="left") if found.agreement is not None else ""
     largest = max((cluster.share for cluster in found.clusters), default=1.0) or 1.0
     rows = []
     for i, cluster in enumerate(found.clusters):
@@ -128,11 +128,8 @@ def _overview(found: ClusterSurvey) -> str:
             f"<td>{cluster.texts:,}</td><td>{percent(cluster.share)}</td><td>{cluster.score:.2f}</td>{matched}"
             f'<td class="words">{escape(", ".join(telling_words(cluster, WORDS)))}</td></tr>'
         )
-    heads = (
-        '<th scope="col">cluster</th><th scope="col" colspan="2">texts</th><th scope="col">share</th>'
-        f'<th scope="col">score</th>{label}<th scope="col">words</th>'
-    )
-    return f'<div class="wide"><table class="findings clusters"><tr>{heads}</tr>{"".join(rows)}</table></div>'
+    named = heads("cluster") + heads("texts", columns=2) + heads("share", "score") + label + heads("words")
+    return table(named, rows, "findings clusters")
 
 
 def _dot(number: int) -> str:
@@ -141,11 +138,11 @@ def _dot(number: int) -> str:
 
 def _cluster(number: int, cluster: Cluster) -> str:
     examples = "".join(map(_example, cluster.examples))
-    words = "".join(_terms(head, terms) for head, terms in (("words", cluster.words), ("pairs", cluster.pairs)))
+    words = tables(_terms(head, terms) for head, terms in (("words", cluster.words), ("pairs", cluster.pairs)))
     return (
         f"<details{' open' if number < OPEN else ''}><summary>{_dot(number)}<b>{name(cluster.name)}</b> "
         f"{cluster.texts:,} texts</summary>"
-        f'<ul class="texts">{examples}</ul><div class="wide"><table class="findings">{words}</table></div></details>'
+        f'<ul class="texts">{examples}</ul>{words}</details>'
     )
 
 
@@ -153,16 +150,10 @@ def _example(example: Example) -> str:
     return f'<li dir="auto">{isolated(one_line(example.text))}<small>{example.score:.2f}</small></li>'
 
 
-def _terms(head: str, terms: Sequence[TermAttribution]) -> str:
-    if not terms:
-        return ""
-    strongest = max(term.evidence for term in terms)
-    heads = (
-        f'<tr class="head"><th scope="col">{head}</th><th scope="col" colspan="2">evidence</th>'
-        '<th scope="col">count</th></tr>'
-    )
-    return heads + "".join(
+def _terms(head: str, terms: Sequence[TermAttribution]) -> tuple[str, list[str]]:
+    strongest = max((term.evidence for term in terms), default=1.0)
+    return heads(head) + heads("evidence", columns=2) + heads("count"), [
         f'<tr><th scope="row">{name(term.text)}</th>{bar(term.evidence / strongest, 0)}'
         f"<td>{signed(term.evidence, 1)}</td><td>{term.count:,}</td></tr>"
         for term in terms
-    )
+    ]

@@ -1,6 +1,6 @@
 """What exchanged words do to answers, as a fragment."""
 
-from textcls.display.html.fragments import fragment, name, shown
+from textcls.display.html.fragments import fragment, heads, name, shown, table
 from textcls.display.html.global_explanation import example
 from textcls.display.remarks import absent_line, exchange_line
 from textcls.display.text import signed
@@ -11,11 +11,8 @@ def exchange_fragment(title: str, report: ExchangeReport) -> str:
     """Return a table of words, what each was exchanged for, and how answers changed."""
     parts = [f"<h2>{shown(title)}</h2>", f"<p>{shown(exchange_line(report))}</p>"]
     if report.exchanges:
-        heads = "".join(f'<th scope="col" class="left">{head}</th>' for head in ("exchanged for", "label"))
-        heads += "".join(
-            f'<th scope="col">{head}</th>'
-            for head in ("texts", "other answer", "mean change", "+-", "largest", "example")
-        )
+        named = heads("word") + heads("exchanged for", "label", kind="left")
+        named += heads("texts", "other answer", "mean change", "+-", "largest", "example")
         rows = [
             f'<tr><th scope="row">{name(one.word)}</th><td class="left">{name(one.by)}</td>'
             f'<td class="left">{name(one.label)}</td><td>{one.texts:,}</td><td>{one.changed:,}</td>'
@@ -23,8 +20,7 @@ def exchange_fragment(title: str, report: ExchangeReport) -> str:
             f"{example(one.example)}</tr>"
             for one in report.exchanges
         ]
-        table = f'<tr><th scope="col">word</th>{heads}</tr>{"".join(rows)}'
-        parts.append(f'<div class="wide"><table class="findings">{table}</table></div>')
+        parts.append(table(named, rows))
     if report.absent:
         parts.append(f'<p class="note">{shown(absent_line(report))}</p>')
     parts.append(

@@ -89,6 +89,25 @@ def with_mark(found: Excerpt) -> str:
     return f"{before}<mark>{meant}</mark>{behind}" if meant else f"{before}{behind}"
 
 
+def heads(*texts: str, kind: str = "", columns: int = 1) -> str:
+    """Return heads of columns, of a class, each over so many of them; the texts are HTML."""
+    more = f' class="{kind}"' * bool(kind) + f' colspan="{columns}"' * (columns > 1)
+    return "".join(f'<th scope="col"{more}>{text}</th>' for text in texts)
+
+
+def table(heads: str, rows: Iterable[str], kind: str = "findings") -> str:
+    """Return a table, which scrolls by itself where it is wider than the page."""
+    return tables([(heads, rows)], kind, head="")
+
+
+def tables(parts: Iterable[tuple[str, Iterable[str]]], kind: str = "findings", head: str = "head") -> str:
+    """Return several tables as one, each under heads of its own; those without rows are left out."""
+    shown = ((heads, "".join(rows)) for heads, rows in parts)
+    of = f' class="{head}"' * bool(head)
+    body = "".join(f"<tr{of}>{heads}</tr>{rows}" for heads, rows in shown if rows)
+    return f'<div class="wide"><table class="{kind}">{body}</table></div>'
+
+
 def bar(share: float, middle: int = 50) -> str:
     """A bar of this share of the room: from the middle to the right for, to the left against; from 0 always right."""
     width = (100 - middle) * min(1.0, abs(share))

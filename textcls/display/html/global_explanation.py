@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from textcls.display.html.fragments import bar, fragment, name, shown, with_mark
+from textcls.display.html.fragments import bar, fragment, heads, name, shown, table, tables, with_mark
 from textcls.display.remarks import (
     DOUBTS,
     POSSIBLE,
@@ -35,11 +35,9 @@ def global_explanation_fragment(title: str, report: GlobalExplanation) -> str:
             (f"Pairs for {name(label.label)}", label.pairs_for),
             ("Pairs against", label.pairs_against),
         )
-        found = "".join(_terms(head, terms) for head, terms in sides)
         parts.append(
             f"<details{' open' if number < OPEN else ''}><summary><b>{name(label.label)}</b> {label.answers:,} answers"
-            "</summary>"
-            f'<div class="wide"><table class="findings">{found}</table></div></details>'
+            f"</summary>{tables(_terms(head, terms) for head, terms in sides)}</details>"
         )
     against = "" if report.several else " against all others"
     if report.mirrored:
@@ -68,10 +66,9 @@ def _shortcuts(audit: ShortcutAudit | None) -> str:
 
 
 def _shortcut_table(shortcuts: Sequence[Shortcut]) -> str:
-    heads = '<th scope="col">shortcut</th>'
-    heads += "".join(f'<th scope="col" class="left">{head}</th>' for head in ("label", "stands"))
     last = "taken out" if shortcuts[0].doubt is None else "but"
-    heads += "".join(f'<th scope="col">{head}</th>' for head in ("texts", "of label", "put in", last, "example"))
+    named = heads("shortcut") + heads("label", "stands", kind="left")
+    named += heads("texts", "of label", "put in", last, "example")
     rows = [
         f'<tr><th scope="row">{name(s.text)}</th><td class="left">{name(s.label)}</td>'
         f'<td class="left">{"" if s.kind == "length" else s.place}</td><td>{s.texts:,}</td>'
@@ -79,7 +76,7 @@ def _shortcut_table(shortcuts: Sequence[Shortcut]) -> str:
         f"<td>{_taken_out(s)}</td>{'<td></td>' if s.example is None else example(s.example)}</tr>"
         for s in shortcuts
     ]
-    return f'<div class="wide"><table class="findings"><tr>{heads}</tr>{"".join(rows)}</table></div>'
+    return table(named, rows)
 
 
 def _taken_out(found: Shortcut) -> str:
@@ -91,8 +88,7 @@ def _taken_out(found: Shortcut) -> str:
 def _deciding(report: GlobalExplanation) -> str:
     if not report.deciding:
         return f"<p>{shown(nothing_decides_line(report))}</p>"
-    heads = '<th scope="col">word</th><th scope="col" class="left">label</th>'
-    heads += "".join(f'<th scope="col">{head}</th>' for head in ("decides", "share", "wrong", "example"))
+    named = heads("word") + heads("label", kind="left") + heads("decides", "share", "wrong", "example")
     rows = [
         f'<tr><th scope="row">{name(s.text)}</th><td class="left">{name(s.label)}</td>'
         f"<td>{s.decided:,} of {s.answers:,}</td><td>{percent(s.share)}</td>"
@@ -103,24 +99,17 @@ def _deciding(report: GlobalExplanation) -> str:
     return (
         '<div class="remark"><h3>What decides</h3><p>Each of these alone decides a large share of the '
         f"answers of its label: without what it contributed, {otherwise}.</p>"
-        f'<div class="wide"><table class="findings"><tr>{heads}</tr>{"".join(rows)}</table>'
-        "</div></div>"
+        f"{table(named, rows)}</div>"
     )
 
 
-def _terms(head: str, terms: Sequence[TermAttribution]) -> str:
-    if not terms:
-        return ""
-    strongest = max(abs(f.evidence) for f in terms)
-    heads = (
-        f'<tr class="head"><th scope="col">{head}</th><th scope="col" colspan="2">evidence</th>'
-        '<th scope="col">mean</th><th scope="col">count</th><th scope="col">example</th></tr>'
-    )
-    return heads + "".join(
+def _terms(head: str, terms: Sequence[TermAttribution]) -> tuple[str, list[str]]:
+    strongest = max((abs(f.evidence) for f in terms), default=1.0)
+    return heads(head) + heads("evidence", columns=2) + heads("mean", "count", "example"), [
         f'<tr><th scope="row">{name(f.text)}</th>{bar(f.evidence / strongest, 0)}<td>{signed(f.evidence, 1)}</td>'
         f"<td>{signed(f.mean)}</td><td>{f.count:,}</td>{example(f.example)}</tr>"
         for f in terms
-    )
+    ]
 
 
 def example(found: Excerpt) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from textcls.display.html.fragments import bar, fragment, name, shown
+from textcls.display.html.fragments import bar, fragment, heads, name, shown, tables
 from textcls.display.html.global_explanation import OPEN, example
 from textcls.display.remarks import group_line, groups_lines, groups_shown
 from textcls.display.text import percent, signed
@@ -14,10 +14,9 @@ def groups_fragment(title: str, found: GroupComparison, names: tuple[str, str]) 
     parts = [f"<h2>{shown(title)}</h2>", *(f"<p>{shown(line)}</p>" for line in groups_lines(found, *names))]
     for number, label in enumerate(groups_shown(found)):
         sides = (("Adds more in the first", label.more), ("Adds more in the second", label.less))
-        table = "".join(_terms(head, terms) for head, terms in sides)
         parts.append(
             f"<details{' open' if number < OPEN else ''}><summary><b>{name(label.label)}</b> {shown(group_line(label))}"
-            f'</summary><div class="wide"><table class="findings">{table}</table></div></details>'
+            f"</summary>{tables(_terms(head, terms) for head, terms in sides)}</details>"
         )
     parts.append(
         '<p class="note">Differences are in logits; +- is their standard error. Exact accounting of this model\'s '
@@ -26,18 +25,12 @@ def groups_fragment(title: str, found: GroupComparison, names: tuple[str, str]) 
     return fragment(parts)
 
 
-def _terms(head: str, terms: Sequence[TermDifference]) -> str:
-    if not terms:
-        return ""
-    largest = max(abs(term.difference) for term in terms)
-    heads = (
-        f'<tr class="head"><th scope="col">{head}</th><th scope="col" colspan="2">difference</th>'
-        '<th scope="col">+-</th><th scope="col">in first</th><th scope="col">in second</th>'
-        '<th scope="col">example</th></tr>'
-    )
-    return heads + "".join(
+def _terms(head: str, terms: Sequence[TermDifference]) -> tuple[str, list[str]]:
+    largest = max((abs(term.difference) for term in terms), default=1.0)
+    named = heads(head) + heads("difference", columns=2) + heads("+-", "in first", "in second", "example")
+    return named, [
         f'<tr><th scope="row">{name(term.text)}</th>{bar(term.difference / largest, 0)}'
         f"<td>{signed(term.difference)}</td><td>{term.error:.3f}</td><td>{percent(term.in_first)}</td>"
         f"<td>{percent(term.in_second)}</td>{example(term.example)}</tr>"
         for term in terms
-    )
+    ]

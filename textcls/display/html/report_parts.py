@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Final, NamedTuple
 
-from textcls.display.html import charts
+from textcls.display.html import charts, fragments
 from textcls.display.html.charts import Axes, Point
 from textcls.display.html.fragments import shown, with_mark
 from textcls.display.text import percent, plural
@@ -52,8 +52,7 @@ class Parts(NamedTuple):
 
 def table(heads: Sequence[tuple[str, str]], rows: Iterable[str], kind: str = "findings") -> str:
     """Return a table; of each head its text and its class."""
-    head = "".join(f'<th scope="col" class="{kind}">{escape(text)}</th>' for text, kind in heads)
-    return f'<div class="wide"><table class="{kind}"><tr>{head}</tr>{"".join(rows)}</table></div>'
+    return fragments.table("".join(fragments.heads(escape(text), kind=of) for text, of in heads), rows, kind)
 
 
 def quoted(text: str, place: tuple[int, int]) -> str:

@@ -1,6 +1,6 @@
 """Training rows that an answer is like, as a part of its page."""
 
-from textcls.display.html.fragments import name, shown
+from textcls.display.html.fragments import heads, name, shown, table
 from textcls.display.remarks import similar_line
 from textcls.display.text import named, percent, signed
 from textcls.explain.similar_rows import SimilarRow, SimilarRows
@@ -14,12 +14,9 @@ def similar_part(found: SimilarRows, *, texts: bool) -> str:
     said = f"<h3>Rows like it</h3><p>{shown(similar_line(found))}</p>"
     if not found.same and not found.other:
         return said
-    heads = '<th scope="col">row</th><th scope="col" class="left">label</th><th scope="col">alike</th>'
-    heads += '<th scope="col" class="left">shared words, with what they add here</th>'
-    heads += '<th scope="col" class="left">text</th>' if texts else ""
-    rows = "".join(_row(row, texts=texts) for row in (*found.same, *found.other))
-    table = f'<div class="wide"><table class="findings"><tr>{heads}</tr>{rows}</table></div>'
-    return said + table
+    words = ("shared words, with what they add here", *(["text"] if texts else []))
+    named = heads("row") + heads("label", kind="left") + heads("alike") + heads(*words, kind="left")
+    return said + table(named, (_row(row, texts=texts) for row in (*found.same, *found.other)))
 
 
 def _row(row: SimilarRow, *, texts: bool) -> str:

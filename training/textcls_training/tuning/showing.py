@@ -10,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from textcls.api.tuning import TriedOptions, TuneReport
-from textcls.display.html.fragments import bar, document, fragment, shown
+from textcls.display.html.fragments import bar, document, fragment, heads, shown
+from textcls.display.html.fragments import table as html_table
 from textcls.display.terminal.console import table_of
 from textcls.display.text import percent, plural
 from textcls.evaluation.comparison.paired import Difference
@@ -115,13 +116,12 @@ def page(report: TuneReport, title: str, about: str) -> str:
 
 def tuning_fragment(report: TuneReport) -> str:
     """Return figures and verdict, the options with what mattered, and a picture of each."""
-    heads = "".join(f'<th scope="col">{head}</th>' for head in ("", "default", "tuned", "difference", "interval"))
-    rows = "".join(
+    rows = (
         f'<tr><th scope="row">{name}</th>{"".join(f"<td>{cell}</td>" for cell in _figures(figure))}</tr>'
         for name, figure in report.figures.items()
     )
     parts = [f"<style>{_STYLE}</style>", f"<p><b>{shown(verdict(report))}</b></p>", f"<p>{shown(how(report))}</p>"]
-    parts.append(f'<div class="wide"><table class="findings"><tr>{heads}</tr>{rows}</table></div>')
+    parts.append(html_table(heads("", "default", "tuned", "difference", "interval"), rows))
     parts.append(_options_table(report))
     parts += [_picture(report, name) for name in _by_importance(report)]
     parts.append(
@@ -143,9 +143,7 @@ def _options_table(report: TuneReport) -> str:
             f'<tr><th scope="row">{name.replace("_", "-")}</th><td>{escape(usual(report, name))}</td><td>{tuned}</td>'
             f"{drawn}</tr>"
         )
-    heads = "".join(f'<th scope="col">{head}</th>' for head in ("option", "default", "tuned"))
-    heads += '<th scope="col" colspan="2">what mattered</th>'
-    return f'<div class="wide"><table class="findings"><tr>{heads}</tr>{"".join(rows)}</table></div>'
+    return html_table(heads("option", "default", "tuned") + heads("what mattered", columns=2), rows)
 
 
 def _picture(report: TuneReport, name: str) -> str:
