@@ -99,6 +99,27 @@ def test_a_head_beyond_a_bound_is_refused_in_the_form_of_all_errors(
     assert numbers(client, **bearer(KEYS[0]))[f'textcls_connections_closed_total{{reason="{status}"}}'] == 1
 
 
+@pytest.mark.parametrize(
+    ("sent", "status", "said"),
+    [
+        (b"\x16\x03\x01\x02\x00\x01\x00", 400, "This is not a valid HTTP request; TLS is not spoken here"),
+        (b"CONNECT /v1/classify HTTP/1.1\r\nhost: a\r\n\r\n", 400, "This is not a proxy"),
+        (b"GET /livez HTTP/1.1\r\nhost: a\r\nHost: b\r\n\r\n", 400, "There are two Host headers"),
+        (
+            b"POST /v1/classify HTTP/1.1\r\nhost: a\r\ntransfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+            501,
+            "Of transfer codings chunked alone is understood",
+        ),
+    ],
+    ids=["TLS", "a tunnel", "two hosts", "a coding"],
+)
+def test_what_could_be_taken_in_two_ways_is_refused_at_once(
+    client: httpx.Client, sent: bytes, status: int, said: str
+) -> None:
+    found, message = refused(client, sent)
+    assert (found, message[: len(said)]) == (status, said)
+
+
 def test_a_head_at_the_bounds_is_served(client: httpx.Client) -> None:
     with connect(client) as connection:
         start = b"GET /livez HTTP/1.1\r\n" + b"a: b\r\n" * (MAX_HEADERS - 1) + b"c: "

@@ -87,7 +87,7 @@ def test_a_node_above_labels_is_explained_too(model_path: Path, tmp_path: Path) 
             assert left["before"] == (above if "label" in asked else explanation.label)
             assert left["label"] == sibling if "against" in asked else left["label"] in labels
         # What the answer is in already is not looked for.
-        assert explained(client, {"against": above, "counterfactual": True})["counterfactual"]["found"]
+        assert explained(client, {"against": above, "counterfactual": True})["counterfactual"]["found"] is None
         for given, told in (
             ({"label": "money", "against": labels[0]}, "one stands above the other"),
             ({"label": sibling, "counterfactual": True}, f"explain: '{sibling}' is not the answer, with "),
@@ -106,11 +106,23 @@ def test_a_long_text_is_too_much_to_search(many_labels: Classifier) -> None:
         assert explained(client, {"parts": True}, text, top_k=3)["parts"]
 
 
-def test_what_would_change_the_best_of_several_labels_may_be_asked_against_itself(several_labels: Classifier) -> None:
-    text = "my card was charged twice, I want a refund"
-    with serving(service(several_labels)) as client:
-        found = explained(client, {"against": several_labels.predict(text).label, "counterfactual": True}, text)
-    assert found["counterfactual"]["asked"]
+def test_no_change_is_looked_for_where_the_answer_is_already_what_is_wanted(
+    classifier: Classifier, several_labels: Classifier
+) -> None:
+    for model, text in ((classifier, TEXT), (several_labels, "my card was charged twice, I want a refund")):
+        with serving(service(model)) as client:
+            found = explained(client, {"against": model.predict(text).label, "counterfactual": True}, text)
+        assert (found["counterfactual"]["found"], found["counterfactual"]["asked"]) == (None, 0)
+        assert found["evidence"]["against"] == model.predict(text).label
+
+
+def test_what_would_change_an_answer_that_is_not_sure_enough_is_that_of_a_sure_one(classifier: Classifier) -> None:
+    with serving(service(classifier)) as client:
+        sure = explained(client, {"counterfactual": True})
+        unsure = explained(client, {"counterfactual": True}, threshold=0.999)
+    assert (sure["decision"], unsure["decision"]) == ("accept", "abstain")
+    assert unsure["counterfactual"] == sure["counterfactual"]
+    assert sure["counterfactual"]["found"] is not None
 
 
 def test_of_several_labels_each_can_be_explained(several_labels: Classifier) -> None:

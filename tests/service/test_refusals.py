@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.service.clients import JSON, ask, message, refusal
+from tests.service.clients import JSON, ask, message, post, refusal
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from tests.service.clients import JSON, ask, message, refusal
         ({"inputs": "a", "top_k": "3"}, "top_k must be a valid integer."),
         ({"inputs": "a", "threshold": 1.5}, "threshold must be less than or equal to 1."),
         ({"inputs": "a", "threshold": float("nan")}, "threshold must be a finite number."),
-        ({"inputs": "a", "explain": None}, 'explain must be true, false, or an object such as {"unit": "sentence"}.'),
+        ({"inputs": "a", "explain": 1}, 'explain must be true, false, or an object such as {"unit": "sentence"}.'),
         ({"inputs": "a", "\ud800": 1}, "The body holds an unpaired surrogate."),
         (
             {"inputs": "a", "topk": 3},
@@ -85,3 +85,9 @@ def test_a_body_at_the_limit_is_served(client: httpx.Client) -> None:
     assert client.post("/v1/classify", content=body, headers=JSON).status_code == 200
     chunked = iter([body[:30_000], body[30_000:]])
     assert client.post("/v1/classify", content=chunked, headers=JSON).status_code == 200
+
+
+def test_a_compressed_body_is_refused_by_its_name(client: httpx.Client) -> None:
+    said = refusal(client, 415, {"inputs": "hello"}, {**JSON, "content-encoding": "gzip"})
+    assert said.startswith("The body is compressed (gzip), and bodies are read as they are")
+    assert post(client, b'{"inputs": "hello"}', {**JSON, "content-encoding": "identity"}).status_code == 200

@@ -1,6 +1,7 @@
 """What else is answered: health, the models, unknown paths, and the documentation of it all."""
 
 import hashlib
+import re
 
 import httpx
 import pytest
@@ -57,10 +58,12 @@ def test_unknown_paths_and_wrong_methods_are_answered_in_the_same_form(client: h
 def test_openapi_documents_examples_limits_and_errors(client: httpx.Client) -> None:
     document = client.get("/openapi.json").json()
     assert "60,000 bytes" in document["info"]["description"]
-    own = {"/v1/classify", "/v1/models", "/v1/admin/reload", "/livez", "/readyz"}
+    own = {"/v1/classify", "/v1/models", "/v1/admin/reload", "/livez", "/readyz", "/metrics"}
     own |= {"/v1/models/{name}/labels", "/v1/models/{name}/labels/{label}"}
     formats = [route for router in wire.ROUTERS for route in router.routes if isinstance(route, APIRoute)]
     assert set(document["paths"]) == own | {route.path_format for route in formats}
+    names = [name for kinds in document["components"].values() for name in kinds]
+    assert all(re.fullmatch(r"[a-zA-Z0-9._-]+", name) for name in names)
     classify = document["paths"]["/v1/classify"]["post"]
     refused = {"401", "403", "404", "408", "413", "421", "422", "429", "500", "503", "504"}
     assert set(classify["responses"]) == {"200", *refused}

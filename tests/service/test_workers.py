@@ -40,6 +40,9 @@ def test_a_worker_that_is_killed_is_replaced_and_only_its_own_requests_fail(mode
             found = until(lambda: (n := numbers(client))["textcls_workers"] == 2 and n)
         # What the dead worker had answered is still counted.
         assert found['textcls_requests_total{route="/v1/classify",status="200"}'] >= len(load.statuses)
+        assert found["textcls_worker_restarts_total"] == 1
+        process.terminate()
+        assert f"Worker {before[0]} ended (SIGKILL); worker " in process.communicate(timeout=PATIENCE)[1]
 
 
 def test_workers_whose_supervisor_was_killed_end_as_well(model_path: Path) -> None:

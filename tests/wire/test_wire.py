@@ -103,7 +103,7 @@ def test_every_path_is_described_with_its_names_its_body_and_its_errors(
         assert [each["name"] for each in told.get("parameters", [])] == re.findall(r"\{(\w+)\}", path)
         assert set(told["responses"]) == {"200", "4XX", "5XX"}
         # Who needs no key is asked for none.
-        assert ("security" in told) is not path.startswith("/v2/health/")
+        assert ("security" in told) is not (path in ("/health", "/ping") or path.startswith("/v2/health/"))
         if method == "post":
             schema = told["requestBody"]["content"]["application/json"]["schema"]
             assert schema["required"][0] in schema["properties"]
@@ -199,9 +199,17 @@ def test_where_keys_are_set_every_format_wants_one_and_says_so_in_its_own_form(
         assert response.status_code == 401
         assert response.headers["www-authenticate"] == "Bearer"
         assert response.json()["error"].startswith("A key is needed")
-        for public in ("/v2/health/live", "/v2/health/ready", "/", "/page/page.mjs"):
+        for public in ("/v2/health/live", "/v2/health/ready", "/health", "/ping", "/", "/page/page.mjs"):
             assert client.get(public).status_code == 200
         assert client.post("/v2/health/live").status_code == 401
+
+
+def test_logits_are_given_to_who_asks_vllm_for_no_activation(client: httpx.Client, classifier: Classifier) -> None:
+    asked = {"input": "my card was charged twice", "use_activation": False}
+    (found,) = client.post("/vllm/classify", json=asked).json()["data"]
+    explanation = classifier.explain("my card was charged twice")
+    assert found["probs"] == pytest.approx(explanation.logit_values.tolist())
+    assert found["label"] == explanation.label
 
 
 UNEXPECTED = "Something went wrong inside the server; its log says where."

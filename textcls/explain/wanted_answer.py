@@ -43,10 +43,10 @@ class _Answer(NamedTuple):
         return _log(self.probability(answer)) - _log(self.threshold)
 
     def holds(self, answer: Prediction) -> bool:
-        """Return whether a text has this answer."""
-        if answer.several or not self.node:
+        """Return whether a text has this answer, sure enough or not."""
+        if answer.several:
             return self.name in answer.assigned
-        return self.lead(answer) > 0
+        return self.lead(answer) > 0 if self.node else self.name == answer.label
 
 
 @dataclass(frozen=True, slots=True)

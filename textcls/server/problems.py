@@ -14,10 +14,12 @@ _TYPES: Final = {
     408: "too_slow",
     409: "conflict",
     413: "too_large",
+    415: "unsupported_media_type",
     421: "misdirected",
     422: "invalid_request",
     429: "overloaded",
     500: "internal_error",
+    501: "not_implemented",
     503: "unavailable",
     504: "deadline_exceeded",
 }

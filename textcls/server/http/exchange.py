@@ -140,8 +140,15 @@ class Exchange:
 
         Raises:
             ClientDisconnect: there is nobody to answer.
-            RefusalError: it is too large, or too much is held already.
+            RefusalError: it is compressed or too large, or too much is held already.
         """
+        coding = self.headers.get(b"content-encoding", b"identity").strip().lower()
+        if coding not in (b"", b"identity"):
+            raise RefusalError(
+                415,
+                f"The body is compressed ({coding[:40].decode('latin-1')}), and bodies are read as they are: send it "
+                "plain, without Content-Encoding.",
+            )
         if self._request is not None:
             async for part in self._request.stream():
                 self._take(part)

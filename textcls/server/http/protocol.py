@@ -32,7 +32,7 @@ _TURNED_AWAY: Final = 100
 _EMPTY_LINE: Final = b"\r\n\r\n"
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 # Headers that say how to go on.
-_HEEDED: Final = frozenset({b"content-length", b"expect", b"upgrade"})
+_HEEDED: Final = frozenset({b"content-length", b"expect", b"host", b"transfer-encoding", b"upgrade"})
 _HEAD, _WITHIN_HEAD, _BODY = range(3)
 # The connections of a worker on which nothing is asked at the moment, and since when; the longest idle one first.
 _Idle = OrderedDict["Connection", float]
@@ -172,7 +172,11 @@ class Connection(HttpToolsProtocol):
             self._left = int(value)
         elif name == b"upgrade":
             raise _UpgradeError
-        elif value.lower() == b"100-continue":
+        elif name == b"host" and any(one == name for one, _ in self.headers):
+            raise RefusalError(400, "There are two Host headers, and it is not clear which is meant: send one.")
+        elif name == b"transfer-encoding" and value.strip().lower() != b"chunked":
+            raise RefusalError(501, "Of transfer codings chunked alone is understood: send the body without others.")
+        elif name == b"expect" and value.lower() == b"100-continue":
             self.expect_100_continue = True
 
     def on_headers_complete(self) -> None:
@@ -245,6 +249,8 @@ class Connection(HttpToolsProtocol):
                     data, at = data[at:], 0
                     if data[0] in b"\r\n":
                         data = data.lstrip(b"\r\n")
+                    if data and not data[:1].isalpha():  # as of TLS, which would be waited for
+                        raise RefusalError(400, "This is not a valid HTTP request; TLS is not spoken here.")
                     end = _end_of_head(data)
                     if self._arriving_since is None:
                         self._arriving_since = self.loop.time()
@@ -268,10 +274,14 @@ class Connection(HttpToolsProtocol):
         try:
             self.parser.feed_data(head)
         except httptools.HttpParserCallbackError as error:
+            if isinstance(error.__context__, RefusalError):
+                raise error.__context__ from None
             if not isinstance(error.__context__, _UpgradeError):
                 raise
             self.parser = _parser(self)
             self.parser.feed_data(_without_upgrade(head))
+        except httptools.HttpParserUpgrade as error:  # of CONNECT, which asks for a tunnel
+            raise RefusalError(400, "This is not a proxy: there is no CONNECT.") from error
         if self._place == _WITHIN_HEAD:
             if self.cycle is before:
                 raise RefusalError(400, "This is not a valid HTTP request.")

@@ -47,7 +47,8 @@ class ExplainOptions(BaseModel):
     counterfactual: bool = Field(
         False,
         description="Also search the fewest tokens without which the answer is another, or `against`, in "
-        f"`counterfactual`; of one text of at most {COUNTERFACTUAL_TOKENS} tokens.",
+        f"`counterfactual`; `found` is null where that is the answer already; of one text of at most "
+        f"{COUNTERFACTUAL_TOKENS} tokens.",
     )
 
     @property
@@ -67,7 +68,7 @@ _TOKENS: Final = ExplainOptions.model_validate({})
 def _as_options(given: object) -> object:
     if isinstance(given, bool):
         return _TOKENS if given else None
-    if given is None or not isinstance(given, dict | ExplainOptions):
+    if given is not None and not isinstance(given, dict | ExplainOptions):
         raise PydanticCustomError("explain_type", 'must be true, false, or an object such as {"unit": "sentence"}')
     return given
 
@@ -75,7 +76,7 @@ def _as_options(given: object) -> object:
 Explain = Annotated[
     ExplainOptions | None,
     BeforeValidator(_as_options),
-    WithJsonSchema({"anyOf": [{"type": "boolean"}, ExplainOptions.model_json_schema()]}),
+    WithJsonSchema({"anyOf": [{"type": "boolean"}, ExplainOptions.model_json_schema(), {"type": "null"}]}),
 ]
 
 
@@ -174,10 +175,12 @@ def answer(
         found["parts"] = [_part(part.as_json(explanation.text), labels) for part in classifier.parts(explanation.text)]
     if options.counterfactual:
         against, best = options.against, classifier.labels.index(prediction.label)
-        if against is not None and best in explanation.below(against):
-            against = None
-        # Of a text without labels none can be lost, which is no mistake of whoever asks.
-        lost, nothing = options.label, prediction.several and options.label is None and not prediction.assigned
+        # That a text has no label to lose, or the one that is wanted already, is no mistake of whoever asks.
+        nothing = against is not None and (
+            against in prediction.assigned if prediction.several else best in explanation.below(against)
+        )
+        nothing |= prediction.several and options.label is None and not prediction.assigned
+        lost = options.label
         if prediction.several and lost is None and not nothing and prediction.label not in prediction.assigned:
             lost = prediction.assigned[0]
         try:

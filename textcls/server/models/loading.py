@@ -171,9 +171,10 @@ def load_in_process(request: LoadRequest) -> Loaded:
             raise _too_slow(_lines(error.output or b"")[0], request.settings) from error
     at, found = _lines(said)
     if found is None:
+        what, how = at[-1] if at else "the models", signals.end_of(process.returncode)
         raise SurroundingsError(
-            f"The process that reads and tests {at[-1] if at else 'the models'} ended ({_end(process.returncode)}) "
-            "before it was done: there is too little memory, or the file is damaged."
+            f"The process that reads and tests {what} ended ({how}) before it was done: there is too little memory, or "
+            "the file is damaged."
         )
     if "error" in found:
         raise getattr(errors, found["error"])(found["message"])
@@ -232,10 +233,6 @@ def _too_slow(at: Sequence[str], settings: Settings) -> SurroundingsError:
         f"{at[-1] if at else 'The models'} could not be read and tested within load_seconds, which is "
         f"{settings.load_seconds:g}: does the file system answer?"
     )
-
-
-def _end(status: int) -> str:
-    return signal.Signals(-status).name if status < 0 else f"exit code {status}"
 
 
 def main(lifeline: int) -> None:

@@ -76,10 +76,11 @@ CLOSED: Final = Family(
     "textcls_connections_closed",
     "Connections that the server gave up.",
     ("reason",),
-    values=("400", "408", "414", "429", "431", "answer not taken", "idle"),
+    values=("400", "408", "414", "429", "431", "501", "answer not taken", "idle"),
 )
 HELD: Final = Family("textcls_held_bytes", "Bytes held for requests, of max_held_bytes in each worker.", gauge=True)
 LINES_DROPPED: Final = Family("textcls_log_lines_dropped", "Lines of the log that nobody read fast enough.")
+RESTARTS: Final = Family("textcls_worker_restarts", "Workers that ended or hung, and were replaced.")
 GENERATION: Final = Family("textcls_generation", "Generation of the models, the least of all workers.", gauge=True)
 
 # Of models whose file says how held-out rows were answered: the bins, and how far the latest texts are from them.
@@ -124,7 +125,7 @@ _HEARTBEAT: Final = struct.Struct("dd")
 
 FAMILIES: Final = (
     REQUESTS, SECONDS, IN_PROGRESS, QUEUE, WAIT, BATCH, TOKENS, SILENT, PREDICTIONS, ABSTENTIONS, SCORES, OVERLOADED,
-    LIMITED, KEY_REQUESTS, RELOADS, LESSONS, CLOSED, HELD, LINES_DROPPED,
+    LIMITED, KEY_REQUESTS, RELOADS, LESSONS, CLOSED, HELD, LINES_DROPPED, RESTARTS,
 )  # fmt: skip
 _Key = tuple[str, ...]
 # Of a worker, by the name of the metric and its labels.

@@ -19,7 +19,7 @@ from uvicorn.supervisors import multiprocess
 from textcls.errors import SurroundingsError, TextclsError
 from textcls.server.models.reload import Reloader
 from textcls.server.models.store import GenerationStore
-from textcls.server.monitoring import logs
+from textcls.server.monitoring import logs, metrics
 from textcls.server.monitoring.metrics import Counts
 from textcls.server.settings import Settings
 from textcls.server.system import memory, signals
@@ -106,6 +106,16 @@ class Supervisor(multiprocess.Multiprocess):
                 old.process.join(_TICK_SECONDS)
             if self.should_exit.is_set():
                 return
+
+    def keep_subprocess_alive(self) -> None:
+        """Replace workers that ended or hang, and tell of each."""
+        before = [(worker, worker.process.is_alive()) for worker in self.processes]
+        super().keep_subprocess_alive()
+        for (old, lived), new in zip(before, self.processes, strict=True):
+            if old is not new:
+                how = "did not answer, and was killed" if lived else f"ended ({signals.end_of(old.exitcode or 0)})"
+                _LOGGER.warning("Worker %d %s; worker %d takes its place.", old.pid, how, new.pid)
+                self._counts.add(metrics.RESTARTS)
 
     def terminate_all(self) -> None:
         """Stop the workers. From then on connections are refused rather than left to wait."""

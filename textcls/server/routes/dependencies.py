@@ -14,7 +14,7 @@ from textcls.server.problems import RefusalError
 
 # Only for the service's description: keys may come in another header as well.
 _KEY: Final = HTTPBearer(auto_error=False, scheme_name="key", description="An API key, if there are any.")
-_ADMIN_KEY: Final = HTTPBearer(auto_error=False, scheme_name="admin key")
+_ADMIN_KEY: Final = HTTPBearer(auto_error=False, scheme_name="adminKey")
 
 
 async def exchange_of(request: Request) -> Exchange:
@@ -90,5 +90,5 @@ def _unauthorized(asked: Exchange, key: bytes) -> RefusalError:
 # What routers depend on. The scheme only describes.
 WITH_KEY: Final = (Depends(check_origin), Security(_KEY), Depends(require_key))
 WITH_ADMIN_KEY: Final = (Depends(check_origin), Security(_ADMIN_KEY), Depends(require_admin_key))
-FOR_METRICS: Final = (Depends(check_origin), Depends(require_key_for_metrics))
+FOR_METRICS: Final = (Depends(check_origin), Security(_KEY), Depends(require_key_for_metrics))
 FOR_ALL: Final = (Depends(check_origin),)

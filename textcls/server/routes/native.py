@@ -4,6 +4,7 @@ import asyncio
 from typing import Final
 
 from fastapi import Request, Response
+from fastapi.responses import PlainTextResponse
 
 from textcls.server.http.exchange import Exchange
 from textcls.server.http.gate import Ahead
@@ -130,7 +131,9 @@ async def readyz(asked: Asked) -> Response:
     return json(Health(status="ready"))
 
 
-@watching.get("/metrics", include_in_schema=False)
+@watching.get(
+    "/metrics", summary="What was counted", response_class=PlainTextResponse, responses={200: {"description": "Text."}}
+)
 async def prometheus(asked: Asked) -> Response:
     """Return what was counted, in Prometheus's text form."""
     service = asked.service

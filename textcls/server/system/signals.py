@@ -19,6 +19,11 @@ _heard: Final[set[int]] = set()
 _before: Final[dict[int, Any]] = {}
 
 
+def end_of(status: int) -> str:
+    """Return how a process ended, by its status: `SIGKILL`, or `exit code 1`."""
+    return signal.Signals(-status).name if status < 0 else f"exit code {status}"
+
+
 def _hear(number: int, _frame: object) -> None:
     _heard.add(number)
 

@@ -13,7 +13,15 @@ from textcls.server.routes.wire import common, hub, kserve, open_inference, tei,
 __all__ = ["MODULES", "ROUTERS", "tags"]
 
 MODULES: Final = (tei, hub, kserve, open_inference, vllm)
-ROUTERS: Final = (tei.router, hub.router, kserve.router, open_inference.router, open_inference.health, vllm.router)
+ROUTERS: Final = (
+    tei.router,
+    tei.health,
+    hub.router,
+    kserve.router,
+    open_inference.router,
+    open_inference.health,
+    vllm.router,
+)
 
 
 def tags() -> list[dict[str, Any]]:

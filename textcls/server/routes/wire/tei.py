@@ -1,5 +1,7 @@
 """text-embeddings-inference: `POST /predict`, by its other names `/` and `/invocations`.
 
+`GET /health`, and SageMaker's `GET /ping`, say whether texts can be classified.
+
 A text gets one flat list of labels and scores, best first; a batch, sent as a list of one-text lists, gets a list of
 such lists. A list of two texts is a pair there, for models that compare; these classify single texts. Where a text may
 have several labels, each score is that of its label alone; which of them are assigned this format cannot say.
@@ -12,11 +14,12 @@ from fastapi import Response
 
 from textcls.errors import InputError
 from textcls.model.prediction import Prediction
+from textcls.server.http.response import Ready
 from textcls.server.inference import answers
 from textcls.server.inference.answers import Request
 from textcls.server.models.registry import Generation
 from textcls.server.routes.answering import takes
-from textcls.server.routes.dependencies import Asked
+from textcls.server.routes.dependencies import FOR_ALL, Asked
 from textcls.server.routes.wire import common
 from textcls.server.settings import Limits
 
@@ -39,6 +42,15 @@ def _problem(status: int, message: str) -> tuple[int, bytes]:
 
 
 router = common.router(__doc__, _problem)
+# As /livez and /readyz: whoever asks these has no key.
+health = common.router(__doc__, _problem, FOR_ALL)
+
+
+@health.get("/health")
+@health.get("/ping")
+async def healthy(asked: Asked) -> Response:
+    """Say, by the status alone, whether texts can be classified."""
+    return Ready(b"", status=503 if asked.service.draining else 200)
 
 
 @router.post("/predict", openapi_extra=takes(REQUEST))

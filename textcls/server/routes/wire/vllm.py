@@ -1,7 +1,8 @@
 """vLLM's classifiers: `POST /vllm/classify`, and as OpenAI's clients ask, `/vllm/v1/classify`.
 
-Below a prefix, since `/v1/classify` is the server's own. Where a text may have several labels, `probs` do not add up to
-1, `label` is the most probable that is assigned, or null, and `labels`, which vLLM does not have, are all of those.
+Below a prefix, since `/v1/classify` is the server's own. `"use_activation": false` asks for logits. Where a text may
+have several labels, `probs` do not add up to 1, `label` is the most probable that is assigned, or null, and `labels`,
+which vLLM does not have, are all of those.
 """
 
 import secrets
@@ -30,7 +31,9 @@ _TYPES: Final = {
     429: "RateLimitError",
 }
 
-REQUEST: Final = common.schema_of("input", input=common.TEXTS, model={"type": ["string", "null"]})
+REQUEST: Final = common.schema_of(
+    "input", input=common.TEXTS, model={"type": ["string", "null"]}, use_activation=common.FLAG
+)
 
 
 def _problem(status: int, message: str) -> tuple[int, bytes]:
@@ -55,7 +58,9 @@ def _read(generation: Generation, limits: Limits, body: bytes, content_type: byt
         raise InputError("input must be a text or a list of texts; the numbers of tokens are another model's.")
     texts = common.texts(given.get("input"), "input")
     served = generation.get(common.field(given, "model", str))
-    return common.ask(served, limits, texts, _said, partial(_finished, served))
+    raw = common.field(given, "use_activation", bool) is False
+    # Only an explained answer holds logits.
+    return common.ask(served, limits, texts, _said, partial(_finished, served), explain=raw, top_k=1)
 
 
 def _finished(served: Served, found: list[dict[str, Any]], outcomes: list[Outcome]) -> dict[str, Any]:
@@ -76,9 +81,10 @@ def _finished(served: Served, found: list[dict[str, Any]], outcomes: list[Outcom
 
 
 def _said(prediction: Prediction) -> dict[str, Any]:
+    explanation = prediction.explanation
     said = {
         "label": prediction.label,
-        "probs": prediction.probabilities.tolist(),
+        "probs": (prediction.probabilities if explanation is None else explanation.logit_values).tolist(),
         "num_classes": len(prediction.label_names),
     }
     if prediction.several:
