@@ -163,10 +163,20 @@ def test_labelled_rows_are_asked_first_and_too_little_agreement_sends_no_text(fi
     assert result.exit_code == 3
     assert "Labelled rows: 3 of 4 answered as labelled, 75.0% (95 % interval" in result.stderr
     assert "least of 'billing', 1 of 2" in result.stderr
-    assert "The texts were not sent." in result.stderr
+    assert "The other texts were not sent." in result.stderr
     assert not set(server.asked) & set(TEXTS)
     assert annotate(files, server.url, "--labelled", files / "labelled.csv").exit_code == 0
     assert set(server.asked) > set(TEXTS)
+
+
+def test_that_most_rows_are_answered_otherwise_is_told_though_the_texts_are_sent(files: Path, server: Server) -> None:
+    names = sorted({row["label"] for row in rows(files / "labelled.csv")})
+    other = dict(zip(names, [*names[1:], names[0]], strict=True))
+    swapped = [(row["text"], other[row["label"]]) for row in rows(files / "labelled.csv")]
+    result = annotate(files, server.url, "--labelled", write_rows(files / "swapped.csv", [("text", "label"), *swapped]))
+    assert (result.exit_code, "--least-agreement 0.8 would stop here" in result.stderr) == (0, True)
+    result = annotate(files, server.url, "--labelled", files / "labelled.csv")
+    assert "would stop here" not in result.stderr
 
 
 def test_a_dry_run_shows_the_request_and_the_price_and_sends_nothing(
@@ -498,7 +508,7 @@ def test_labelled_rows_that_nobody_answers_tell_no_agreement(files: Path, server
     result = annotate(files, server.url, "--labelled", only, "--least-agreement", "0.5")
     assert result.exit_code == 3
     assert "None of the labelled rows was answered" in result.stderr
-    assert "The texts were not sent." in result.stderr
+    assert "The other texts were not sent." in result.stderr
     assert not server.asked
     assert annotate(files, server.url, "--labelled", files / "labelled.csv").exit_code == 0
     result = annotate(files, server.url, "--labelled", only)

@@ -17,6 +17,7 @@ from textcls.evaluation.drift.summary import HeldOutSummary, LabelSetCounts
 from textcls.evaluation.drift.tally import Bins, bins_of
 from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.model.artifact import HELD_OUT
+from textcls.model.model_file.thresholds import store_thresholds
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.pipeline import training as pipeline
@@ -50,6 +51,7 @@ def test_a_training_counts_the_label_sets_of_its_held_out_rows(model: Classifier
     found = HeldOutSummary.of_model(model.info)
     assert found.sets is not None
     assert found.rows == model.info.training["held_out_rows"] == sum(found.sets.counts) == sum(found.scores.counts)
+    assert found.accuracy is not None
     assert sum(found.right) == round(found.accuracy * found.rows)
     assert found.accuracy > 0.9
     # Each of the eight sets of these labels is assigned to more than ten of the rows.
@@ -157,6 +159,23 @@ def test_a_damaged_summary_is_refused(model: Classifier, changed: object, said: 
     as_read = json.loads(json.dumps(found))
     with pytest.raises(ArtifactError, match=said):
         HeldOutSummary.of_model(replace(model.info, training={**model.info.training, HELD_OUT: as_read}))
+
+
+def test_thresholds_that_were_changed_are_no_change_of_texts(path: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model.onnx"
+    model.write_bytes(path.read_bytes())
+    store_thresholds(model, [0.999] * 3)
+    new = write_rows(tmp_path / "new.csv", [("text",), *((text,) for text in rows_of(200, 4)[0])])
+    assert "labels" in json.loads(succeed("drift", path, new, "--json"))["distances"]
+    found = json.loads(succeed("drift", model, new, "--json", "--fail-above", "0.25"))
+    assert ([*found["distances"]], found["held_out_accuracy"]) == (["scores", "lengths"], None)
+    assert found["labels_a_text"]["before"] is None
+    said = succeed("drift", model, new)
+    assert "Labels are not compared: their thresholds were changed after the training" in said
+    assert " were assigned all their labels" not in said
+    bins = bins_of(Classifier.load(model).info)
+    assert bins is not None
+    assert bins.held_out.answers is None
 
 
 def test_label_sets_of_which_none_is_frequent_are_not_compared_and_that_is_said(path: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from textcls import ArtifactError
 from textcls.evaluation.learned_rows import LearnedRows
-from textcls.model.learned_texts import KEPT, LearnedTexts
+from textcls.model.learned_texts import KEPT, LearnedTexts, hash_of
 
 
 def share(training: Sequence[str], rows: Sequence[str]) -> float:
@@ -62,6 +62,16 @@ def test_one_text_that_is_known_is_chance_and_spaces_around_it_do_not_count() ->
     assert share(texts(0, 10), ["text number 3"]) == 0
     assert share(texts(0, 10), [" text number 3\n", "text number 4 "]) == 1
     assert share(["\ud800", "b", "c"], ["\ud800", "c"]) == 1
+
+
+def test_rows_are_known_in_any_case_and_with_any_spaces_but_of_files_of_an_older_version() -> None:
+    training, shouted = texts(0, 100), [f" {text.upper().replace(' ', '  ')}" for text in texts(0, 100)]
+    assert share(training, shouted) == 1
+    exact = LearnedTexts(tuple(sorted(hash_of(text, folded=False) for text in training)), 0.0, folded=False)
+    older = {"learned_texts": exact.to_json()}
+    assert "folded" not in older["learned_texts"]
+    assert (counted(older, training), counted(older, shouted)) == (1, 0)
+    assert LearnedTexts.of(shouted).joined(exact) == LearnedTexts.of(training)
 
 
 @given(st.lists(st.text(max_size=3), max_size=60), st.integers(1, 5))

@@ -46,6 +46,7 @@ def test_a_training_counts_the_answers_to_its_held_out_rows(tmp_path: Path) -> N
     info = textcls.Classifier.load(tmp_path / "m.onnx").info
     found = HeldOutSummary.of_model(info)
     assert found.rows == info.training["held_out_rows"] == sum(found.labels or ()) == sum(found.scores.counts)
+    assert found.accuracy is not None
     assert found.accuracy == info.training["held_out_accuracy"]
     assert sum(found.right) == round(found.accuracy * found.rows)
     assert sum(found.lengths.counts) == 120

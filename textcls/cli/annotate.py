@@ -268,7 +268,7 @@ def _check(panel: Panel, known: Known, least: float) -> None:
     if not together.rows:
         said = "None of the labelled rows was answered: the server refuses them, or --max-tokens-total is too low."
         if least:
-            raise InputError(f"{said} Without them --least-agreement cannot be judged. The texts were not sent.")
+            raise InputError(f"{said} Without them --least-agreement cannot be judged. The other texts were not sent.")
         click.echo(f"Note: {said}", err=True)
         return
     if len(panel.annotators) > 1:
@@ -279,7 +279,13 @@ def _check(panel: Panel, known: Known, least: float) -> None:
     if together.right < least * together.rows:
         raise InputError(
             f"That is below --least-agreement, which is {least:g}: describe the labels better, show --examples, or "
-            "ask another model. The texts were not sent."
+            "ask another model. The other texts were not sent."
+        )
+    if 2 * together.right < together.rows:
+        click.echo(
+            "Note: Most labelled rows are answered otherwise than they are labelled, and the texts are sent all the "
+            "same; --least-agreement 0.8 would stop here.",
+            err=True,
         )
 
 

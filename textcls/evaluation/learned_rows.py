@@ -5,7 +5,7 @@ from typing import Final, TypeVar
 
 from textcls.evaluation import intervals
 from textcls.model.artifact import ModelInfo
-from textcls.model.learned_texts import LearnedTexts, hash_of
+from textcls.model.learned_texts import LearnedTexts
 
 # Rows are told of if more of them than that were learned from for certain, beyond those whose texts recur anyway; and
 # of these so many were recognised at least.
@@ -37,7 +37,7 @@ class LearnedRows:
     def add(self, row: str) -> None:
         """Take a row in, as the model reads it."""
         self._rows += 1
-        number = hash_of(self._info.text_of(row))
+        number = self._learned.hash_of(self._info.text_of(row))
         if number <= self._learned.most and len(self._looked_at) < _MOST_LOOKED_AT:
             self._looked_at.add(number)
 

@@ -29,10 +29,12 @@ class LearnedTexts(NamedTuple):
     Attributes:
         hashes: the smallest hashes of the distinct texts, rising.
         recurring: of the distinct texts the share that several rows have.
+        folded: whether texts that differ by case and spaces are one; not in files of an older textcls.
     """
 
     hashes: tuple[int, ...]
     recurring: float
+    folded: bool = True
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> Self:
@@ -48,7 +50,11 @@ class LearnedTexts(NamedTuple):
         return cls(tuple(hashes), sum(counts[number] > 1 for number in hashes) / max(1, len(hashes)))
 
     def joined(self, other: Self) -> Self:
-        """Return what is kept of the texts of both; how many recur is known of these alone."""
+        """Return what is kept of the texts of both; how many recur is known of these alone. Hashes of an older textcls
+        are of other strings, and are left out.
+        """
+        if not other.folded:
+            return self
         hashes = sorted({*self.hashes, *other.hashes})
         return self._replace(hashes=tuple(one for one in hashes if one <= min(self.most, other.most))[:KEPT])
 
@@ -74,7 +80,7 @@ class LearnedTexts(NamedTuple):
             recurring = float(found["recurring"])
             if len(hashes) > KEPT or not 0 <= recurring <= 1:
                 raise ValueError("more hashes than are kept, or no share")
-            return cls(tuple(hashes.tolist()), recurring)
+            return cls(tuple(hashes.tolist()), recurring, found.get("folded") is True)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ArtifactError("What the model says of its training texts is damaged; train it again.") from error
 
@@ -83,7 +89,12 @@ class LearnedTexts(NamedTuple):
         return {
             "hashes": b64encode(np.array(self.hashes, "<u4").tobytes(), _SIGNS).decode(),
             "recurring": round(self.recurring, 4),
+            **({"folded": True} if self.folded else {}),
         }
+
+    def hash_of(self, text: str) -> int:
+        """Return the hash that a text has among these."""
+        return hash_of(text, folded=self.folded)
 
     @property
     def most(self) -> int:
@@ -91,6 +102,7 @@ class LearnedTexts(NamedTuple):
         return _LARGEST if 0 < len(self.hashes) < KEPT else max(self.hashes, default=-1)
 
 
-def hash_of(text: str) -> int:
-    """Return the hash of a text, in 32 bits; spaces around it do not count."""
-    return mmh3.hash(text.strip().encode("utf-8", "surrogatepass"), signed=False)
+def hash_of(text: str, *, folded: bool = True) -> int:
+    """Return the hash of a text, in 32 bits; spaces around it do not count, nor, if it is `folded`, case and spaces."""
+    text = " ".join(text.lower().split()) if folded else text.strip()
+    return mmh3.hash(text.encode("utf-8", "surrogatepass"), signed=False)

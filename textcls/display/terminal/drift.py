@@ -26,7 +26,12 @@ def drift_report(found: Drift) -> Iterator[Table | Text]:
     yield Text()
     yield _distances(found)
     compared = OF_LABELS in found.distances
-    if found.several and not compared:
+    if found.several and found.held_out.accuracy is None:
+        yield Text(
+            "Labels are not compared: their thresholds were changed after the training, and held-out rows do not say "
+            "what these assign."
+        )
+    elif found.several and not compared:
         yield Text(
             "Label sets cannot be compared: none was assigned to as many as "
             f"{plural(LEAST_OF_SET, 'held-out row')} of the training; see the shares of the labels."
@@ -41,7 +46,9 @@ def drift_report(found: Drift) -> Iterator[Table | Text]:
 
 
 def _accuracy(found: Drift) -> Iterator[Text]:
-    held_out = f"{percent(found.held_out.accuracy)} on {plural(found.held_out.rows, 'held-out row')} of the training"
+    held_out = (
+        f"{percent(found.held_out.accuracy or 0)} on {plural(found.held_out.rows, 'held-out row')} of the training"
+    )
     if found.expected_accuracy is None:
         yield Text(
             f"{plural(found.rows, 'row')}   The accuracy to expect cannot be told: the training held out "
@@ -78,12 +85,10 @@ def _accuracy(found: Drift) -> Iterator[Text]:
 def _label_sets(found: Drift) -> Iterator[Text]:
     then, now = found.labels_a_text
     after = "" if then is None else f", after {then:.2f}"
-    yield Text.assemble(
-        f"{plural(found.rows, 'row')}   labels a row ",
-        (f"{now:.2f}", "bold"),
-        f"{after} on {plural(found.held_out.rows, 'held-out row')} of the training, of which "
-        f"{percent(found.held_out.accuracy)} were assigned all their labels and no other",
-    )
+    if found.held_out.accuracy is not None:
+        after += f" on {plural(found.held_out.rows, 'held-out row')} of the training, of which "
+        after += f"{percent(found.held_out.accuracy)} were assigned all their labels and no other"
+    yield Text.assemble(f"{plural(found.rows, 'row')}   labels a row ", (f"{now:.2f}", "bold"), after)
     if found.accuracy is None:
         yield Text(
             "How good the answers are cannot be told without labels where a text may have several: probabilities of "

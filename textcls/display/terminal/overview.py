@@ -40,7 +40,7 @@ def _listed(terms: Iterable[str], room: int) -> str:
     line = ""
     for term in terms:
         # Among commas a comma is no word.
-        word = named(term) if term[-1:].isalnum() else repr(named(term))
+        word = named(term) if any(sign.isalnum() for sign in term) else repr(named(term))
         more = f", {word}" if line else word
         if cell_len(line + more) > room:
             break

@@ -140,7 +140,8 @@ class HeldOutSummary:
 
     Attributes:
         rows: how many there were, at least 1.
-        accuracy: on them; of several labels a text the share that was assigned all of them and no other.
+        accuracy: on them; of several labels a text the share that was assigned all of them and no other, None once the
+            thresholds are others.
         scores: of their answers; of several labels that of the most probable one.
         right: how many in each bin of `scores` were right, likewise.
         labels: how many were answered with each label, in the order of the model; None of more than `MOST_LABELS`.
@@ -151,7 +152,7 @@ class HeldOutSummary:
     """
 
     rows: int
-    accuracy: float
+    accuracy: float | None
     scores: Histogram
     right: tuple[int, ...]
     labels: tuple[int, ...] | None
@@ -273,13 +274,15 @@ class HeldOutSummary:
             OverflowError: likewise.
         """
         rows, unknown = _counts([found["rows"]], 1)[0], found["unknown"]
-        (accuracy,) = _numbers([found["accuracy"]], 1)
+        sets = None if found.get("sets") is None else LabelSetCounts.from_json(found["sets"])
+        accuracy = None
+        if sets is None or found["accuracy"] is not None:
+            (accuracy,) = _numbers([found["accuracy"]], 1)
         scores, right = Histogram.from_json(found["scores"]), _counts(found["right"], MOST_BINS + 1)
-        if not rows or sum(scores.counts) != rows or not 0 <= accuracy <= 1:
+        if not rows or sum(scores.counts) != rows or not 0 <= (accuracy or 0.0) <= 1:
             raise ValueError("rows, scores and accuracy do not belong together")
         if len(right) != len(scores.counts) or any(a > b for a, b in zip(right, scores.counts, strict=True)):
             raise ValueError("more answers are right than there are")
-        sets = None if found.get("sets") is None else LabelSetCounts.from_json(found["sets"])
         if sets is not None and sum(sets.counts) != rows:
             raise ValueError("rows and label sets do not belong together")
         return cls(

@@ -6,7 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from textcls.errors import ConfigError
-from textcls.model.artifact import ModelInfo, read_file
+from textcls.model.artifact import HELD_OUT, ModelInfo, read_file
 from textcls.model.model_file import onnx_file, rewriting
 from textcls.model.prediction import checked_threshold
 
@@ -49,6 +49,10 @@ def store_thresholds(path: Path, thresholds: Sequence[float], digest: str | None
             raise ConfigError(f"{path} has {labels}, and {len(checked)} thresholds were given.")
         # What is said of how they were chosen is true no longer.
         training = {name: value for name, value in info.training.items() if name != "threshold_rows"}
+        # Nor what held-out rows were assigned; their scores and lengths are as they were.
+        if isinstance(found := training.get(HELD_OUT), dict) and checked != info.thresholds:
+            sets = {"sets": [], "counts": [found.get("rows")]}
+            training[HELD_OUT] = found | {"labels": None, "accuracy": None, "sets": sets}
         return replace(info, thresholds=checked, training=training)
 
     _rewrite(path, changed, digest)

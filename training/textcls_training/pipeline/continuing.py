@@ -21,7 +21,7 @@ from textcls.errors import ConfigError, InputError
 from textcls.evaluation.learned_rows import learned_share
 from textcls.model.features import FeatureConfig, word_hashes
 from textcls.model.labels import labels_problem
-from textcls.model.learned_texts import LearnedTexts, hash_of
+from textcls.model.learned_texts import LearnedTexts
 from textcls_training.config.resolve import (
     ResolvedConfig,
     default_epochs,
@@ -95,7 +95,7 @@ class Continuation:
 
     def judged_by(self, valid: LabelledTexts) -> str | None:
         """Return a sentence about validation rows that were learned from in earlier trainings, if there are such."""
-        share = learned_share(self.learned_texts, set(map(hash_of, valid.texts)))
+        share = learned_share(self.learned_texts, set(map(self.learned_texts.hash_of, valid.texts)))
         if not share:
             return None
         return (
