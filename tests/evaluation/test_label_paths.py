@@ -12,7 +12,7 @@ from tests.command_line import fail, read_rows, succeed, write_rows
 from textcls import Classifier, ConfigError, InputError, evaluate
 from textcls.data import open_table
 from textcls.evaluation.label_paths import evaluate_paths
-from textcls.model.label_paths import LabelPaths
+from textcls.model.label_paths import LabelPaths, full_name, labels_below
 
 TREE = LabelPaths(["a > x", "a > y", "b > x", "b", "c > z > deep"], " > ")
 PARTS = st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map("/".join)
@@ -26,6 +26,15 @@ def test_the_probability_of_a_node_is_the_sum_of_the_labels_at_and_below_it() ->
     # A label that ends above a level stands there for itself.
     assert TREE.nodes(2) == [("a", "x"), ("a", "y"), ("b", "x"), ("b",), ("c", "z")]
     assert TREE.probabilities(probabilities, 2)[0] == pytest.approx([0.1, 0.2, 0.3, 0.15, 0.25])
+
+
+def test_the_last_part_of_a_name_means_the_node_with_all_below_it_as_well() -> None:
+    labels = ["food", "food > fruit", "food > fruit > apple", "toys"]
+    tree = LabelPaths(labels, " > ")
+    assert full_name(labels, tree, "fruit") == "food > fruit"
+    for name in ("fruit >", "food > fruit >", " fruit>"):
+        assert full_name(labels, tree, name) == "food > fruit >"
+        assert labels_below(labels, tree, name) == [1, 2]
 
 
 @pytest.mark.parametrize(

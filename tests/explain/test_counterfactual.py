@@ -238,8 +238,8 @@ def test_groups_are_read_a_line_each(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("he\n", "line 1: 1 words; write 2 to 50 different ones"),
-        ("he, He\n", "line 1: 1 words"),
+        ("he\n", "line 1: 1 different; write 2 to 50 words with commas"),
+        ("he, He\n", "line 1: 1 different"),
         ("# none\n", "holds no words"),
         ("a, b\n" * 600, "more than 1,000 words"),
     ],

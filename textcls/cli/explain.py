@@ -66,7 +66,7 @@ _GROUPS: Final = (
 @click.option(
     "--label",
     metavar="LABEL",
-    help="Explain this label, or node of a tree.  [default: the winner; of several labels each assigned]",
+    help="Explain this label, or node of a tree.  [default: the winner; of several labels the first three assigned]",
 )
 @click.option(
     "--contrast",

@@ -81,7 +81,7 @@ def column_effects(classifier: Classifier, columns: tuple[Column, ...] | None = 
 
 def _values(columns: tuple[Column, ...]) -> list[tuple[str, ...]]:
     """Return the values of each cell, without the missing one."""
-    numbers = [tuple(f"{knot:.9g}" for knot in column.knots) for column in columns if column.numbers]
+    numbers = [tuple(f"{knot:.6g}" for knot in column.knots) for column in columns if column.numbers]
     categories: list[tuple[str, ...]] = []
     for column in columns:
         if column.kind == "category":

@@ -52,8 +52,8 @@ def read_groups(path: Path) -> list[tuple[Term, ...]]:
         terms = tuple(dict.fromkeys(term for word in meant.split(",") if (term := Term.of(word))))
         if not 2 <= len(terms) <= MOST_IN_GROUP:
             raise InputError(
-                f"{path}, line {number}: {len(terms)} words; write 2 to {MOST_IN_GROUP} different ones with commas "
-                "between them, as in: he, she"
+                f"{path}, line {number}: {len(terms)} different; write 2 to {MOST_IN_GROUP} words with commas between "
+                "them, as in: he, she"
             )
         groups.append(terms)
     if not groups:

@@ -87,7 +87,7 @@ def full_name(labels: Collection[str], tree: "LabelPaths | None", name: str) -> 
     sign = tree.separator.strip()
     plain = name.strip()
     if plain.endswith(sign):
-        node = plain.removesuffix(sign).strip()
+        node = full_name(labels, tree, plain.removesuffix(sign))
         return f"{node} {sign}" if node in labels else node
     node, *others = tree.called.get(plain, [plain])
     if others:

@@ -31,7 +31,7 @@ def what_answers_take(
         asked.update(missing)
         read, written = read + took.read, written + took.written
         dollars += took.dollars(price) if price is not None else 0
-    cost = f", some ${dollars:,.2f}" if any(price for _, price in models) else ""
+    cost = f", some {_price(dollars)}" if any(price for _, price in models) else ""
     return (
         f"{plural(len(asked), 'text')} to ask about, {len(distinct) - len(asked):,} answered already: about {read:,} "
         f"tokens to read and {written:,} to write{cost}."
@@ -74,7 +74,7 @@ def cost_of_answers(answers: Sequence[tuple[Tokens, float, Price | None]], texts
         said += f", {1000 * seconds / texts:,.0f} seconds one after another"
     if any(price for _, _, price in answers):
         dollars = sum(took.dollars(price) for took, _, price in answers if price is not None)
-        said += f" and ${1000 * dollars / texts:,.2f}"
+        said += f" and {_price(1000 * dollars / texts)}"
     return f"{said}."
 
 
@@ -98,3 +98,7 @@ def rows_without_answers(annotators: Sequence[Annotator], texts: Sequence[str], 
             "with more."
         )
     return said
+
+
+def _price(dollars: float) -> str:
+    return f"${dollars:,.2f}" if dollars >= 0.01 or not dollars else "less than $0.01"

@@ -19,6 +19,8 @@ LABELS, FLIPS, WORDS, CHARACTERS = 10, 10, 10, 100
 # Logits by which a word has changed at least; where models differ in a column alone, words say what they said.
 LEAST_CHANGE: Final = 0.05
 _MEGABYTE: Final = 1e6
+# Of a test a smaller probability says no more.
+_LEAST_P: Final = 1e-10
 
 
 def comparison_report(found: Comparison) -> Iterator[Table | Text]:
@@ -91,7 +93,8 @@ def _verdict(found: Comparison) -> Text:
         f"Both {both} on {split.both:,} rows and {neither} on {split.neither:,}; {first} {alone} on "
         f"{split.first:,}, {second} alone on {split.second:,}."
     )
-    test = f" (McNemar's test: p = {found.p_value:.2g})."
+    p = f"= {found.p_value:.2g}" if found.p_value >= _LEAST_P else f"< {_LEAST_P:g}"
+    test = f" (McNemar's test: p {p})."
     if found.better is None:
         return Text.assemble(counts, (f" Neither {better} by more than chance", "bold"), test)
     return Text.assemble(counts, (f" {found.better.name} {better}", "bold"), test)

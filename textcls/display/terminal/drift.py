@@ -14,6 +14,7 @@ from textcls.evaluation.drift.drift import LABELS_TO_TELL, Drift
 from textcls.evaluation.drift.expected_accuracy import LEAST_HELD_OUT
 from textcls.evaluation.drift.summary import LEAST_OF_SET, MOST_LABELS
 from textcls.evaluation.drift.tally import LABELS as OF_LABELS
+from textcls.evaluation.intervals import CHANCE
 from textcls.evaluation.unknown_labels import never_assigned_sentence, unknown_labels_sentence
 
 LABELS, WORDS = 10, 15
@@ -122,6 +123,8 @@ def _verdict(found: Drift) -> Text:
         verdict.append(f"Changed: {', '.join(changed)}.", style="bold")
     else:
         verdict.append(f"No distance is beyond both chance and {SLIGHT:g}, below which changes are slight.")
+        if beyond := [name for name, one in found.distances.items() if one.p_value < CHANCE]:
+            verdict.append(f" Beyond chance alone: {', '.join(beyond)}.")
     if found.unknown is not None:
         now, before = percent(found.unknown.now), percent(found.unknown.before)
         style = "bold" if found.unknown.is_sure else ""

@@ -159,7 +159,7 @@ def _beside(survey: Survey, valid: Survey) -> Iterator[Finding]:
         yield Finding("unseen-label", message, len(unseen), places(valid, (int(valid.rows_of(n)[0]) for n in unseen)))
     for kind, what, ours, theirs in (
         ("valid-copies", "also appear in the training rows", survey.exact, valid.exact),
-        ("valid-near-copies", f"appear there as well, {duplicates.DEFINITION}", survey.near, valid.near),
+        ("valid-near-copies", f"appear in the training rows as well, {duplicates.DEFINITION}", survey.near, valid.near),
     ):
         shared = np.flatnonzero(np.isin(theirs, ours))
         if kind == "valid-near-copies":
