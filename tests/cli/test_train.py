@@ -235,6 +235,20 @@ def test_a_folder_without_a_table_in_the_place_of_the_rows_is_said_to_be_one(
     assert result.stderr.endswith("contains no file in a known format; name one of its files, with --format.\n")
 
 
+def test_labels_that_do_not_reach_a_target_on_held_out_rows_are_named(tmp_path: Path) -> None:
+    drawn = random.Random(3)
+    rows = []
+    for i in range(200):
+        a, noise = drawn.random() < 0.5, drawn.random() < 0.5
+        rows.append((f"{'alpha ' * a}word {i % 7}", ";".join(["a"] * a + ["noise"] * noise)))
+    data = write_rows(tmp_path / "rows.csv", [("text", "label"), *rows])
+    call = ("train", data, "--label-separator", ";", "--epochs", "3", "--vectors", "none")
+    said = succeed(*call, "--target-precision", "0.95")
+    assert "On held-out rows 'noise' does not reach a precision of 95%" in said
+    assert "do not reach" not in succeed(*call).replace("does not reach", "do not reach")
+    assert json.loads(succeed(*call, "--target-recall", "0.5", "--json"))["goal"] == {"measure": "recall", "share": 0.5}
+
+
 def test_how_labels_are_written_their_weights_and_the_target_of_their_thresholds_reach_the_training(
     tmp_path: Path, train_call: dict[str, Any]
 ) -> None:

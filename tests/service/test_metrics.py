@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import textcls
 from tests.service.clients import ADMIN, KEYS, bearer, numbers, post
 from tests.service.server import service, serving
 from textcls import Classifier
@@ -35,6 +36,7 @@ def test_metrics_count_requests_texts_tokens_labels_and_scores(classifier: Class
     assert found['textcls_score_count{model="tickets"}'] == 3
     assert found["textcls_requests_in_progress"] == 1
     assert found["textcls_workers"] == 1
+    assert found[f'textcls_build_info{{version="{textcls.__version__}"}}'] == 1
     assert sum(value for name, value in found.items() if name.startswith("textcls_model_info")) == 1
 
 

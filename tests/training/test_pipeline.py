@@ -201,7 +201,7 @@ def test_the_report_as_plain_data_keeps_its_names(trained: Trained) -> None:
     assert list(found) == [
         "rows", "held_out_rows", "folds", "epochs", "temperature", "shares", "held_out", "ece_before", "gate",
         "parameters", "mixing_parameters", "file_bytes", "vectors", "interrupted", "seconds", "distillation",
-        "threshold_rows", "columns", "trainer", "cannot_go_on",
+        "threshold_rows", "columns", "trainer", "goal", "cannot_go_on",
     ]  # fmt: skip
     assert found["shares"] == trained.report.ensemble_weights
     assert found["distillation"] is None

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from textcls import __version__
 from textcls.evaluation.drift.tally import Bins
 from textcls.server.monitoring import metrics
 from textcls.server.monitoring.drift import drift_metrics
@@ -63,6 +64,11 @@ def _metrics(found: Sequence[Numbers], living: int, served: Sequence[ShownModel]
     for model in served:
         info.add_metric((model.name, model.version, model.sha256), 1)
     yield info
+    build = GaugeMetricFamily(
+        "textcls_build_info", "The version of textcls that serves: always 1.", labels=("version",)
+    )
+    build.add_metric((__version__,), 1)
+    yield build
     yield from drift_metrics(found, [(model.name, model.bins) for model in served])
 
 

@@ -16,7 +16,7 @@ from textcls.display.terminal.data_quality import label_count
 from textcls.display.terminal.evaluation import label_table, score_line, top_k_line
 from textcls.display.text import in_a_shell, listed, percent, plural
 from textcls.evaluation.label_set_metrics import LabelSetReport
-from textcls.evaluation.label_thresholds import resting_sentence
+from textcls.evaluation.label_thresholds import Goal, resting_sentence
 from textcls.evaluation.metrics import ClassificationReport
 from textcls.evaluation.unknown_labels import names_of
 from textcls.model.classifier import Classifier
@@ -48,7 +48,7 @@ def summarise(console: Console, report: TrainReport, output: Path) -> None:
         console.print(*tables, sep="\n")
         if drawn := resting_sentence(report.threshold_rows or {}):
             console.print(drawn, soft_wrap=True, markup=False, highlight=False)
-        for caution in _cautions(held):
+        for caution in [*_cautions(held), *_below(held, report.goal)]:
             console.print(caution, style="yellow", soft_wrap=True, markup=False, highlight=False)
     for line in _of_columns(report.columns, report.held_out_rows):
         console.print(line, soft_wrap=True, markup=False, highlight=False)
@@ -105,6 +105,20 @@ def _cautions(held: ClassificationReport | LabelSetReport) -> Iterator[str]:
         yield said
     if missing := [row.label for row in held.labels if not row.rows]:
         yield f"No validation row has {names_of(missing)}, so how well the model does there is unknown."
+
+
+def _below(held: ClassificationReport | LabelSetReport, goal: Goal | None) -> Iterator[str]:
+    """Yield which labels do not reach what their thresholds were to."""
+    if goal is None or not isinstance(held, LabelSetReport):
+        return
+    reached = {row.label: row.precision if goal.measure == "precision" else row.recall for row in held.labels}
+    below = [row.label for row in held.labels if (row.rows or row.assigned) and reached[row.label] < goal.share]
+    if below:
+        does = "does" if len(below) == 1 else "do"
+        yield (
+            f"On held-out rows {names_of(below)} {does} not reach a {goal.measure} of {percent(goal.share, None)}: "
+            "there are too few rows, or they say too little."
+        )
 
 
 def _says_little(held: ClassificationReport | LabelSetReport) -> str | None:

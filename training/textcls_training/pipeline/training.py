@@ -290,6 +290,7 @@ def _saved(
         threshold_rows=held_out.threshold_rows,
         columns=columns.gains,
         trainer=config.impl,
+        goal=config.goal,
     )
     return report, tables
 

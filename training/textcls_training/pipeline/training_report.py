@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from textcls.evaluation import label_set_metrics, metrics
 from textcls.evaluation.label_set_metrics import LabelSetReport
+from textcls.evaluation.label_thresholds import Goal
 from textcls.evaluation.metrics import ClassificationReport
 from textcls_training.config.resolve import Trainers
 from textcls_training.data.arrays import Float32
@@ -87,6 +88,7 @@ class TrainReport:
             and where there are none.
         columns: what columns beside the text bring; none without any.
         trainer: who trained: compiled loops of gradient steps, machines of one label each, or the reference.
+        goal: what the thresholds of several labels were to reach; None for a high F1, and of one label.
         cannot_go_on: why no other training can go on from the state that was kept; None if one can, or none was kept.
     """
 
@@ -109,6 +111,7 @@ class TrainReport:
     threshold_rows: Mapping[str, int] | None
     columns: tuple[ColumnGain, ...]
     trainer: Trainers
+    goal: Goal | None = None
     cannot_go_on: str | None = None
 
     def to_json(self) -> dict[str, Any]:
