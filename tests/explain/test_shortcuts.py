@@ -18,7 +18,7 @@ from textcls.explain.shortcuts.corpus import NUMBER, Corpus, Sample
 from textcls.explain.shortcuts.doubts import judged
 from textcls.explain.shortcuts.lengths import length_cue
 from textcls.explain.shortcuts.placement import Neighbours, misfit
-from textcls.explain.shortcuts.reliance import places_of
+from textcls.explain.shortcuts.reliance import places_of, spelt
 from textcls.explain.shortcuts.terms import Term, candidates, least_texts, log_chance
 from textcls.explain.shortcuts.trial import KINDS, SHARES, _Plant, _planted
 from textcls.model import tokenizer
@@ -286,6 +286,17 @@ def _pairs_with(corpus: Corpus, *pairs: str) -> list[Term]:
         texts = len(np.unique(corpus.text_T[places]))
         found.append(Term((first, second), places, 1, texts, texts))
     return found
+
+
+def test_a_term_of_a_script_without_spaces_is_written_without_them() -> None:
+    for text, written in (
+        ("Hello, World", "hello , world"),
+        ("お金を返して 下さい", "お金を返して 下さい"),
+        ("กินข้าว 3 ถ้วย", "กินข้าว 3 ถ้วย"),
+    ):
+        spans = list(tokenizer.token_spans(text))
+        assert spelt(text, spans, 0, len(spans)) == written
+        assert tokenizer.tokenize(written) == tokenizer.tokenize(text)
 
 
 def test_a_misspelt_word_at_the_start_of_texts_is_beyond_doubt() -> None:

@@ -66,8 +66,16 @@ def _spellings(corpus: Corpus, term: Term) -> list[str]:
 
 
 def spelt(text: str, spans: Sequence[tuple[int, int]], at: int, count: int) -> str:
-    """Return so many tokens of a text from number `at` on, in lower case, with spaces between them."""
-    return " ".join(tokenizer.lower(text[start:end]) for start, end in spans[at : at + count])
+    """Return so many tokens of a text from number `at` on, in lower case, with spaces between them, but not between
+    letters that stand side by side in a script without spaces.
+    """
+    found, beside = "", -1
+    for start, end in spans[at : at + count]:
+        letter = tokenizer.UNSPACED.match(text, start) is not None
+        space = " " if found and not (letter and beside == start) else ""
+        found += space + tokenizer.lower(text[start:end])
+        beside = end if letter else -1
+    return found
 
 
 def taken_out(classifier: Classifier, corpus: Corpus, term: Term) -> Reliance:
