@@ -16,7 +16,7 @@ from tests.service.clients import KEYS
 from tests.service.server import NAMED, listening, service
 from textcls import Classifier, ConfigError, InputError, SurroundingsError
 from textcls.evaluation.comparison.paired import Agreement, difference
-from textcls.evaluation.comparison.sides import SideAnswers
+from textcls.evaluation.comparison.sides import ModelSide, SideAnswers
 from textcls.evaluation.comparison.words import changed_words
 from textcls.evaluation.intervals import drawn_answers
 from textcls.model.artifact import LABELS_RENAMED
@@ -273,6 +273,14 @@ def test_labels_that_become_one_are_as_probable_as_all_of_them() -> None:
     assert of_several.labels == [("c",)]
     assert of_several.probabilities is not None
     np.testing.assert_allclose(of_several.probabilities, [[0.5, 0.2]])
+
+
+def test_that_a_model_knows_no_label_of_the_rows_is_told_before_any_is_answered(
+    classifier: Classifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ModelSide, "answers", lambda *_: pytest.fail("a row was answered"))
+    with pytest.raises(InputError, match=r"None of the 2 rows has a label that .*model_v1\.onnx knows"):
+        textcls.compare(classifier, classifier, [("a", "up"), ("b", "down")])
 
 
 def test_what_cannot_be_compared_is_named(classifier: Classifier) -> None:

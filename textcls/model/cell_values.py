@@ -31,6 +31,8 @@ _NUMBER: Final = re.compile(
     rf"(?:[.,][-\u2013\u2014]+)?{_SPACE}(?:{_UNIT}{_SPACE})?",
     re.ASCII,
 )
+# As programs write numbers, where points are decimal ones: most are so.
+_PLAIN_NUMBER: Final = re.compile(r"[+-]?\d+(?:\.\d+)?", re.ASCII)
 # Digits in groups of three, which commas and points part as well as decimals.
 _IN_GROUPS: Final = re.compile(r"\d{1,3}(?:[' \u00a0\u2009\u202f]\d{3})+(?:[.,]\d+)?")
 _EITHER: Final = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
@@ -67,8 +69,15 @@ def category(value: object) -> str:
         return ""
     if isinstance(value, Real) and not isinstance(value, int) and float(value).is_integer():
         value = int(float(value))
+    written = str(value)
+    # A column has few different ones, each of which is written anew in many rows.
+    return _category_of(written) if len(written) <= CATEGORY_CHARACTERS else _category_of.__wrapped__(written)
+
+
+@lru_cache(maxsize=4096)
+def _category_of(written: str) -> str:
     # Separators of cells are spaces for `split`.
-    found = " ".join(normalize("NFC", str(value)).casefold().split())[:CATEGORY_CHARACTERS]
+    found = " ".join(normalize("NFC", written).casefold().split())[:CATEGORY_CHARACTERS]
     found = _WHOLE.sub(r"\1", found)
     return "" if unpaired_surrogate(found) else found
 
@@ -105,6 +114,8 @@ def _decimal_of(written: str, decimal_comma: bool) -> str | None:
     """Return a number as Python writes it; None if it is none."""
     if len(written) > LONGEST_NUMBER:
         return None
+    if not decimal_comma and _PLAIN_NUMBER.fullmatch(written):
+        return written
     found = _NUMBER.fullmatch(written.replace("\u2212", "-").replace("\u2019", "'"))
     if found is None:
         return None
@@ -126,7 +137,9 @@ def has_decimal_comma(values: Iterable[object]) -> bool:
     """Return whether of numbers that are written, more have a decimal comma than a point; `1,234` says neither."""
     commas = points = 0
     for value in values:
-        digits = re.sub("[^0-9.,]", "", value) if isinstance(value, str) else ""
+        if not isinstance(value, str) or ("," not in value and "." not in value):
+            continue
+        digits = re.sub("[^0-9.,]", "", value)
         if not _EITHER.fullmatch(digits):
             commas += bool(_DECIMAL_COMMA.fullmatch(digits))
             points += bool(("." in digits and _DECIMAL_POINT.fullmatch(digits)) or _BY_COMMAS.fullmatch(digits))

@@ -1,6 +1,6 @@
 """A comparison of two classifiers on labelled rows: what `textcls compare` calls, and `textcls.compare` is."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -195,8 +195,9 @@ def compared(
     spelt = _as_spelt(names, right)
     # What one model was trained to take for one label is one label.
     merged = names.merged
-    answers = tuple(_answers(side, rows, spelt, bad).renamed(merged) for side in sides)
     names = names._replace(known=names.known - merged.keys())
+    _check_labels(sides, [_named(labels, names, BadRows()) for labels in right], merged)
+    answers = tuple(_answers(side, rows, spelt, bad).renamed(merged) for side in sides)
     right = _as_known(names, answers, right, bad)
     unknown = [_unknown_labels(side, right, answered) for side, answered in zip(sides, answers, strict=True)]
     first, second = answers[0].labels, answers[1].labels
@@ -269,6 +270,19 @@ def _columns(rows: Iterable[tuple[Text, Any]]) -> tuple[list[Text], list[Any]]:
     if not asked:
         raise InputError("There are no rows to compare on.")
     return asked, labels
+
+
+def _check_labels(sides: Iterable[Side], right: Sequence[Labels], merged: Mapping[str, str]) -> None:
+    """Refuse rows of which a model knows no label before any is answered, which takes time; arguments as named there.
+
+    Raises:
+        InputError: it knows none of them.
+    """
+    given = {name for labels in right for name in _names(labels)}
+    for side in sides:
+        if isinstance(side, ModelSide):
+            known = tuple(merged.get(label, label) for label in side.classifier.labels)
+            unknown_labels(given, known, len(right), knows=f"{side.name} knows", tree=side.classifier.tree)
 
 
 def _unknown_labels(side: Side, right: Sequence[Labels], answers: SideAnswers) -> tuple[str, ...]:
