@@ -17,6 +17,8 @@ HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parent
 KEY: Final = "the-key-of-the-benchmarks"
 BEARER: Final = {"authorization": f"Bearer {KEY}"}
+ADMIN_KEY: Final = "the-administrator-of-the-benchmarks"
+ADMIN: Final = {"authorization": f"Bearer {ADMIN_KEY}"}
 START_SECONDS: Final = 60
 # What is said of a process that has ended meanwhile.
 GONE: Final = (ProcessLookupError, FileNotFoundError)
@@ -57,14 +59,14 @@ class Server:
         Args:
             model: the file to serve.
             options: of `textcls serve`.
-            key: API key and admin key; none where empty.
+            key: API key, beside which there is an admin key; none of both where empty.
             tree: the checkout whose code is run.
             prefix: a command that runs the command line behind it, in the same process.
             errors: takes standard error in place of a file that `log` reads.
             wait: return only once it answers.
         """
         self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115
-        keys = {"TEXTCLS_API_KEYS": key, "TEXTCLS_ADMIN_KEY": key} if key else {}
+        keys = {"TEXTCLS_API_KEYS": key, "TEXTCLS_ADMIN_KEY": ADMIN_KEY} if key else {}
         self.url = ""
         self.begun = perf_counter()
         self.process = subprocess.Popen(

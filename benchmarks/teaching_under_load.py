@@ -27,7 +27,7 @@ import httpx
 import numpy as np
 
 from common import about, headline
-from running import BEARER, HERE, KEY, Server, children
+from running import ADMIN, BEARER, HERE, KEY, Server, children
 
 RESULT: Final = HERE / "teaching_under_load.json"
 REQUEST: Final = {"inputs": "where is the parcel that I ordered three weeks ago?"}
@@ -96,7 +96,7 @@ class Rate:
 def teach(url: str, name: str, number: int) -> dict[str, Any]:
     """Teach a label; return the answer, and how long it took until it came and until fresh connections agreed."""
     examples = [f"zebra {word} of label {number}" for word in ("crossing", "lawn", "stripes", "herd", "crossing two")]
-    with httpx.Client(base_url=url, headers=BEARER, timeout=60, trust_env=False) as client:
+    with httpx.Client(base_url=url, headers=ADMIN, timeout=60, trust_env=False) as client:
         body = {"label": f"label {number}", "examples": examples[:EXAMPLES]}
         begun = time.perf_counter()
         answer = client.post(f"/v1/models/{name}/labels", json=body)
@@ -113,7 +113,7 @@ def agree(url: str, digest: str) -> bool:
 
 
 def labels_of(url: str, name: str) -> set[str]:
-    answer = httpx.get(f"{url}/v1/models/{name}/labels", headers=BEARER, trust_env=False)
+    answer = httpx.get(f"{url}/v1/models/{name}/labels", headers=ADMIN, trust_env=False)
     return {each["label"] for each in answer.json()["labels"] if each["taught_examples"]}
 
 

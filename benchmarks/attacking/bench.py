@@ -17,7 +17,7 @@ from attacking import models, wire
 from attacking.limits import Limit, limited
 from attacking.watching import PATHS, Figures, head, watching
 from attacking.wire import Seen
-from running import KEY, Server, environment
+from running import ADMIN_KEY, KEY, Server, environment
 
 # The memory limit of the shipped manifests.
 LIMIT_MIB: Final = 384
@@ -107,7 +107,8 @@ class Target(NamedTuple):
     def ask(self, method: str, path: str, seconds: float = 10.0) -> tuple[str, bytes]:
         """Return status and answer of a request without a body that is allowed."""
         port = self.probe_port if path[1:] in PATHS else self.port
-        request = head(method, path, port, self.key) + ("Content-Length: 0\r\n" if method == "POST" else "") + "\r\n"
+        key = ADMIN_KEY if self.key and path.startswith("/v1/admin/") else self.key
+        request = head(method, path, port, key) + ("Content-Length: 0\r\n" if method == "POST" else "") + "\r\n"
         found, answer, _ = asyncio.run(wire.ask(port, request.encode(), seconds))
         return found, answer.partition(b"\r\n\r\n")[2]
 
