@@ -28,21 +28,7 @@ HAS: Final = 0.5
 SURE: Final = 0.6
 # What programs write where there is no text, in lower case; PostgreSQL writes \N.
 NOTHING: Final = frozenset(
-    {
-        "nan",
-        "null",
-        "(null)",
-        "none",
-        "n/a",
-        "#n/a",
-        "<na>",
-        "nat",
-        "undefined",
-        "(blank)",
-        "[deleted]",
-        "[removed]",
-        r"\n",
-    }
+    r"nan null (null) none n/a #n/a <na> nat undefined (blank) [deleted] [removed] \n".split()  # noqa: SIM905
 )
 # One word with a digit in it and no letters beyond ASCII: a number, a code, a key.
 _CODE: Final = re.compile(r"[A-Za-z0-9_.:/#+-]*[0-9][A-Za-z0-9_.:/#+-]*")
