@@ -28,7 +28,10 @@ from textcls.data import (
     targets,
 )
 from textcls.data import rows as rows_of_files
+from textcls.data.label_names import LabelNames
+from textcls.data.labelled import Usual
 from textcls.data.memory import MemoryTable
+from textcls.model import label_sets
 
 BOTH = {"billing": 1.0, "refund": 1.0}
 
@@ -234,6 +237,22 @@ def test_whatever_stands_beside_a_text_its_rows_are_one_with_what_stands_beside_
     found = read_labelled(path, targets=TargetOptions(merge_rows=True), more=["price"])
     assert found.labels == [{"x": 1.0, "z": 1.0}, {"y": 1.0}]
     assert found.more == {"price": ["1", "1"]}
+
+
+def test_labels_in_columns_of_their_own_are_called_as_the_model_calls_them(write: Write) -> None:
+    path = write("a.csv", "text,tag_billing,tag_refunds\na,1,0\nb,0,0.5\n")
+    usual = Usual(names=LabelNames.of_labels(["Billing", "Refunds"], "", {}, several=True))
+    found = read_label_sets(path, targets=TargetOptions(label_columns=("tag_*",)), usual=usual)
+    assert found.labels == [{"Billing": 1.0}, {"Refunds": 0.5}]
+    assert found.label_columns == ("Billing", "Refunds")
+
+
+@given(st.permutations([0.2, 0.9, 0.5]))
+def test_rows_of_one_text_have_the_highest_probability_of_a_label_in_any_order(shares: list[float]) -> None:
+    found: dict[str, float] = {}
+    for share in shares:
+        label_sets.add(found, {"a": share})
+    assert found == {"a": 0.9}
 
 
 def test_rows_are_merged_with_other_ways_of_writing_labels_and_never_with_weights(write: Write) -> None:

@@ -1,6 +1,7 @@
 """Two classifiers on the same rows: what is said of their difference, and of the answers that changed."""
 
 import json
+import socketserver
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tests.command_line import fail, run, succeed, write_rows
 from tests.model_metadata import metadata_of, with_metadata
 from tests.service.clients import KEYS
 from tests.service.server import NAMED, listening, service
+from tests.threaded import threaded
 from textcls import Classifier, ConfigError, InputError, SurroundingsError
 from textcls.evaluation.comparison.paired import Agreement, difference
 from textcls.evaluation.comparison.sides import ModelSide, SideAnswers
@@ -220,6 +222,26 @@ def test_a_service_that_wants_a_key_says_which_variable_holds_it(classifier: Cla
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("TEXTCLS_API_KEY", KEYS[0])
             assert textcls.compare(address, address, ROWS).accuracy.difference == 0
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n20\r\n{"results"',
+        b'HTTP/1.1 200 OK\r\ncontent-length: 14\r\n\r\n{"results":[]}',
+    ],
+)
+def test_an_answer_that_ends_within_or_lacks_a_text_is_no_answer_of_a_service(answer: bytes) -> None:
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            while self.rfile.readline().strip():
+                pass
+            self.wfile.write(answer)
+
+    with threaded(socketserver.TCPServer(("127.0.0.1", 0), Handler)) as server:
+        side = f"http://127.0.0.1:{server.server_address[1]}"
+        with pytest.raises(SurroundingsError, match="does not answer as textcls serve does"):
+            textcls.compare(side, side, ROWS)
 
 
 def test_labels_of_rows_that_no_side_knows_are_refused_and_some_are_named(model_path: Path, tmp_path: Path) -> None:

@@ -47,6 +47,19 @@ def ask(server: Server, method: str, path: str, body: object = None, **headers: 
         connection.close()
 
 
+def test_connections_for_which_no_thread_could_be_started_are_not_counted_for_ever(server: Server) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+
+        def fail(thread: threading.Thread) -> None:
+            raise RuntimeError("can't start new thread")
+
+        patch.setattr(threading.Thread, "start", fail)
+        for _ in range(MOST_CONNECTIONS + 1):
+            with pytest.raises(RuntimeError):
+                server.process_request(None, None)
+    assert ask(server, "GET", "/")[0] == 200
+
+
 def test_a_name_of_half_a_character_is_refused(server: Server) -> None:
     _, _, found = ask(server, "POST", "/api/next", {"who": "me"})
     body = {"who": "me", "row": found["text"]["row"], "labels": ["a"], "by": "\ud83d"}

@@ -102,6 +102,20 @@ def test_a_process_that_dies_is_told_and_the_next_one_learns(tickets: tuple[list
         learner.close()
 
 
+def test_a_process_that_cannot_be_started_is_told_and_started_the_next_time(
+    tmp_path: Path, tickets: tuple[list[str], list[str]]
+) -> None:
+    learner = LearningProcess(tickets[0][:50], several=False)
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
+            with pytest.raises(SurroundingsError, match="could not be started"):
+                learner.learn(["a", "b"], [])
+        assert learner.learn(["a", "b"], []).order
+    finally:
+        learner.close()
+
+
 def test_the_process_is_not_waited_for_to_the_end_of_a_training_and_leaves_no_folder() -> None:
     learner = LearningProcess(["one text", "another text"], several=False)
     assert learner.learn(["a", "b"], []).order

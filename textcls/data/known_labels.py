@@ -50,13 +50,13 @@ def label_sets_if_known(
 
 def _merged(rows: Iterator[tuple[str, LabelSet | None]]) -> Iterator[tuple[str, LabelSet | None]]:
     """Yield one row for all with labels that have the same text, with the labels of all; others as they are."""
-    found: dict[str, LabelSet] = {}
+    found: dict[str, dict[str, float]] = {}
     unknown: list[str] = []
     for text, labels in rows:
         if labels is None:
             unknown.append(text)
         else:
-            found[text] = {**found.get(text, {}), **labels}
+            label_sets.add(found.setdefault(text, {}), labels)
     yield from found.items()
     yield from ((text, None) for text in unknown if text not in found)
 
@@ -88,7 +88,8 @@ def _reader(table: Table, texts: tuple[str, ...], column: str, usual: TargetOpti
     by_column = as_usual(TargetOptions(), usual, table.parts[0])
     if by_column.label_columns:
         return partial(_of_columns, reader=labels_of_columns(table, by_column, texts))
-    parse = label_sets.of_words if table.format == "fasttext" else partial(_of_cell, separator=usual.label_separator)
+    of_cell = partial(label_sets.of_cell, separator=usual.label_separator)
+    parse = label_sets.of_words if table.format == "fasttext" else of_cell
     if usual.merge_rows and usual.label_separator is None and table.format != "fasttext":
         parse = _one_or_list
     return partial(_of_column, column=column, parse=parse)
@@ -96,10 +97,6 @@ def _reader(table: Table, texts: tuple[str, ...], column: str, usual: TargetOpti
 
 def _one_or_list(value: Any) -> LabelSet | str:
     return label_sets.structured(value) if isinstance(value, list | dict) else label_sets.one_or_none(value)
-
-
-def _of_cell(value: Any, separator: str | None) -> LabelSet | str:
-    return label_sets.of_cell(value, separator)
 
 
 def _of_column(row: Row, column: str, parse: Parse) -> Known:

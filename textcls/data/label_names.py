@@ -10,7 +10,7 @@ from textcls.data.rows import BadRows
 from textcls.errors import ArtifactError
 from textcls.model.artifact import LABELS_RENAMED, ModelInfo
 from textcls.model.label_paths import LabelPaths
-from textcls.model.label_sets import LabelSet
+from textcls.model.label_sets import LabelSet, add
 from textcls.model.labels import spelling
 
 _WHOLE: Final = re.compile(r"(-?[0-9]+)\.0")
@@ -93,7 +93,10 @@ class LabelNames(NamedTuple):
         """Return a label, or the labels of a set, by the names that they have in the model."""
         if isinstance(target, str):
             return self.name(target, bad)
-        return {self.name(label, bad): share for label, share in target.items()}
+        found: dict[str, float] = {}
+        for label, share in target.items():
+            add(found, {self.name(label, bad): share})
+        return found
 
     def name(self, label: str, bad: BadRows) -> str:
         """Return the name of a label in the model; `bad` takes note of another spelling."""

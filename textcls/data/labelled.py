@@ -242,24 +242,23 @@ def open_targets(
                     "give one of them."
                 )
             by_column = labels_of_columns(table, targets, texts)
-            names = tuple(by_column.labels.values())
+            label, names = " ".join(targets.label_columns), tuple(by_column.labels.values())
             rows: Iterator[LabelledRow[Target]] = _rows(table, items, by_column, targets.weight_column)
-            rows = _merged(table, rows) if targets.merge_rows else rows
-            yield LabelledTable(texts, " ".join(targets.label_columns), rows, table.notes, names)
-            return
-        label = _label_column(table, label_column, usual, texts)
-        if targets.label_sets and len(label_columns(label, table.columns)) > 1:
-            raise ConfigError(
-                f"The columns {label!r} are the levels of a tree, of which a row has one label, and rows are to have "
-                "several (--label-separator, --merge-rows or --task); leave one of the two out."
-            )
-        if label == targets.weight_column:
-            raise InputError(f"The column {label!r} cannot be both label and weight of {table.parts[0].file}.")
-        rows = _found_out(table, items, label, targets, usual_targets.label_separator)
+        else:
+            label, names = _label_column(table, label_column, usual, texts), ()
+            if targets.label_sets and len(label_columns(label, table.columns)) > 1:
+                raise ConfigError(
+                    f"The columns {label!r} are the levels of a tree, of which a row has one label, and rows are to "
+                    "have several (--label-separator, --merge-rows or --task); leave one of the two out."
+                )
+            if label == targets.weight_column:
+                raise InputError(f"The column {label!r} cannot be both label and weight of {table.parts[0].file}.")
+            rows = _found_out(table, items, label, targets, usual_targets.label_separator)
         if usual.names is not None:
+            names = tuple(dict.fromkeys(usual.names.name(name, table.bad) for name in names))
             rows = (row._replace(label=usual.names.target(row.label, table.bad)) for row in rows)
         rows = _merged(table, rows) if targets.merge_rows else rows
-        yield LabelledTable(texts, label, rows, table.notes)
+        yield LabelledTable(texts, label, rows, table.notes, names)
 
 
 def _text_columns(table: Table, wanted: Sequence[str], usual: Usual) -> tuple[str, ...]:
@@ -313,9 +312,7 @@ def _merged(table: Table, rows: Iterable[LabelledRow[Target]]) -> Iterator[Label
     for row in rows:
         count += 1
         found.setdefault(row.text, row)
-        labels = sets.setdefault(row.text, {})
-        for name, share in ({row.label: 1.0} if isinstance(row.label, str) else row.label).items():
-            labels[name] = max(share, labels.get(name, 0.0))
+        label_sets.add(sets.setdefault(row.text, {}), {row.label: 1.0} if isinstance(row.label, str) else row.label)
     if len(found) < count:
         texts = "1 text" if len(found) == 1 else f"{len(found):,} texts"
         table.notes.append(f"{count:,} rows are {texts}, each with the labels of all of its rows.")

@@ -202,7 +202,12 @@ class OutputFolder:
             found = _in_store(self.name, recursive=True)
         else:
             base = Path(self.name)
-            found = [_on_disk(path, base) for path in base.rglob("*") if path.is_file()]
+            found = []
+            for path in base.rglob("*"):
+                # Other runs finish their files meanwhile, which gives them other names.
+                with suppress(FileNotFoundError):
+                    if path.is_file():
+                        found.append(_on_disk(path, base))
         parts = [file for file in found if PurePosixPath(file.inside).name.startswith(_PART)]
         for part in parts:
             if part.changed < time.time() - _LEFT:

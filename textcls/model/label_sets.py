@@ -101,6 +101,12 @@ def of_cell(value: Any, separator: str | None) -> LabelSet | str:
     return in_json(value) if separator == "json" else separated(value, separator)
 
 
+def add(labels: dict[str, float], others: LabelSet) -> None:
+    """Add labels to those of the same text; of a label that both have the higher probability counts."""
+    for name, share in others.items():
+        labels[name] = max(share, labels.get(name, 0.0))
+
+
 def of_words(value: Any) -> LabelSet | str:
     """Return the labels of a line of fastText: a string, which is one label or empty, or a list of several."""
     return structured([value] if isinstance(value, str) and value else value)

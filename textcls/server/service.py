@@ -49,6 +49,8 @@ _LARGE_BYTES: Final = 32_000_000
 _LESSONS: Final = 8
 _LOGGER: Final = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.25
+# Until models that could not be taken up, for lack of memory perhaps, are tried again.
+_RETRY_SECONDS: Final = 10.0
 _T = TypeVar("_T")
 
 
@@ -284,6 +286,7 @@ class Service:
         store = self.store
         # Unequal to any stamp: what was published between the start and now is taken up as well.
         seen: object = None
+        again = 0.0
         while True:
             self._count_held()
             if store is not None:
@@ -291,10 +294,11 @@ class Service:
                 if store.begun:
                     await asyncio.to_thread(store.finish)
                 stamp = store.stamp()
-                if stamp != seen:
-                    seen = stamp
-                    if store.number() != self.generation.number:
-                        await self._take_up(store)
+                if stamp != seen and time.monotonic() >= again:
+                    if store.number() == self.generation.number or await self._take_up(store):
+                        seen = stamp
+                    else:
+                        again = time.monotonic() + _RETRY_SECONDS
             await asyncio.sleep(_POLL_SECONDS)
 
     def _count_held(self) -> None:
@@ -302,18 +306,19 @@ class Service:
         before, self._lines_dropped = self._lines_dropped, logs.dropped()
         self.counts.add(metrics.LINES_DROPPED, by=self._lines_dropped - before)
 
-    async def _take_up(self, store: GenerationStore) -> None:
+    async def _take_up(self, store: GenerationStore) -> bool:
+        """Load the latest generation; say whether that went well."""
         try:
             generation, keys, admin_keys = await asyncio.to_thread(
                 store.load, (*self.generation.models.values(), *self._learnt)
             )
         except TextclsError as error:
             _LOGGER.error("The new models are not taken up, the old ones go on answering: %s", error)
-            return
+            return False
         except Exception as error:
             said = "The new models are not taken up (%s), the old ones go on answering."
             _LOGGER.error(said, type(error).__name__, extra={"where": logs.places(error)})
-            return
+            return False
         self._learnt = ()
         # One assignment: a request has either all of the old or all of the new.
         self.generation, self.keys, self.admin_keys = generation, keys, admin_keys
@@ -322,6 +327,7 @@ class Service:
         memory.trim()
         names = {model.name: model.version for model in generation.models.values()}
         _LOGGER.info("Generation %d is served", generation.number, extra={"models": names})
+        return True
 
     def _watch_drift(self) -> None:
         self.drift.take_up({name: model.bins for name, model in self.generation.models.items()})

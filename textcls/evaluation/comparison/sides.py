@@ -221,6 +221,7 @@ class ServiceSide:
         return SideAnswers([label for piece in _pieces(texts) for label in self._ask(piece)])
 
     def _ask(self, texts: list[Text]) -> list[Labels]:
+        from http.client import HTTPException
         from urllib.error import HTTPError
 
         from textcls.data.web import answer_of
@@ -230,6 +231,8 @@ class ServiceSide:
         try:
             with answer_of(self._url, REQUEST_SECONDS, body, "application/json", key) as answer:
                 results = json.loads(answer.read(MOST_ANSWER_BYTES))["results"]
+                if len(results) != len(texts):
+                    raise ValueError("each text has one result")
                 return [_labels_of(result) if self.several else _label_of(result) for result in results]
         except HTTPError as error:
             why = f"refuses with status {error.code}"
@@ -240,7 +243,7 @@ class ServiceSide:
             raise SurroundingsError(f"{shown} {why}.") from error
         except OSError as error:
             raise SurroundingsError(f"{shown} cannot be reached: {getattr(error, 'reason', error)}.") from error
-        except (ValueError, KeyError, TypeError) as error:
+        except (HTTPException, ValueError, KeyError, TypeError) as error:
             several = " with a model that may give several labels" if self.several else ""
             raise SurroundingsError(f"{shown} does not answer as textcls serve does{several}.") from error
 

@@ -84,6 +84,8 @@ class _Probes:
         me = asyncio.current_task()
         self._open[me] = None
         if len(self._open) > _CONNECTIONS and (oldest := next(iter(self._open))) is not None:
+            # At once, so that the next connection does not find the same.
+            self._open.pop(oldest)
             oldest.cancel()
         # What is written has then been taken once it is drained.
         writer.transport.set_write_buffer_limits(0)

@@ -36,15 +36,15 @@ class LearningProcess:
 
     def learn(self, labels: Sequence[str], answers: Sequence[Annotation]) -> Learned:
         """Learn from answers: what `Learner.learn` says, whose errors it raises."""
-        connection = self._connected()
         try:
+            connection = self._connected()
             connection.send((list(labels), list(answers)))
             found = connection.recv()
         except (EOFError, OSError) as error:
             self._end()
             raise SurroundingsError(
-                "The process that trains ended unexpectedly, perhaps for lack of memory. No answer is lost; the next "
-                "answers try again."
+                "The process that trains could not be started, or ended unexpectedly, perhaps for lack of memory or "
+                "disk space. No answer is lost; the next answers try again."
             ) from error
         if isinstance(found, TextclsError):
             raise found
