@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from tests.service.processes import free_port
-from tests.service.server import listening
+from tests.service.server import listening, service_of
 from textcls import Classifier
 from textcls.cli import main
 from textcls.cli.fetch import fetch as fetch_command
@@ -27,7 +27,6 @@ from textcls.server.models import registry
 from textcls.server.models.store import GenerationStore
 from textcls.server.monitoring import metrics
 from textcls.server.processes.probes import probes
-from textcls.server.service import Service
 from textcls.server.settings import Settings
 
 ROOT = Path(__file__).parent.parent
@@ -393,7 +392,7 @@ def test_the_smoke_check_passes_and_notices_what_is_missing(
 ) -> None:
     smoke = script(DEPLOY / "smoke.py")
     monkeypatch.setattr(smoke, "KEY", key)
-    service = Service(registry.generation(1, [registry.serve(classifier)]), Settings(), keys=Keys([key] if key else []))
+    service = service_of([registry.serve(classifier)], keys=Keys([key] if key else []))
     with listening(service) as url:
         assert smoke.problems(url) == []
         service.draining = True

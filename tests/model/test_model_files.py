@@ -21,12 +21,11 @@ from tests.command_line import called
 from tests.model_metadata import Metadata, metadata_of, with_metadata
 from tests.service.processes import MAIN, PATIENCE
 from tests.service.server import listening
+from tests.service.server import service as service_of_classifier
 from textcls import ArtifactError, Classifier
 from textcls.cli import main
 from textcls.model.labels import LABEL_CHARACTERS
 from textcls.server.models import registry
-from textcls.server.service import Service
-from textcls.server.settings import Settings
 
 GIB = 2**30
 
@@ -205,7 +204,7 @@ def mutations(draw: st.DrawFn) -> Callable[[Metadata], Metadata]:
 @pytest.fixture(scope="module")
 def service_of(model_path: Path) -> Iterator[Callable[[Classifier], httpx.Client]]:
     """A real server, whose model can be exchanged."""
-    service = Service(registry.generation(1, [registry.serve(Classifier.load(model_path), "tickets")]), Settings())
+    service = service_of_classifier(Classifier.load(model_path))
     with listening(service) as url, httpx.Client(base_url=url, timeout=PATIENCE) as client:
 
         def exchange(classifier: Classifier) -> httpx.Client:

@@ -8,11 +8,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.service.server import SlowClassifier, serving
+from tests.service.server import SlowClassifier, service_of, serving
 from textcls import Classifier
 from textcls.server.models import registry
 from textcls.server.models.store import GenerationStore
-from textcls.server.service import Service
 from textcls.server.settings import Settings
 
 
@@ -20,7 +19,7 @@ from textcls.server.settings import Settings
 def client(classifier: Classifier) -> Iterator[httpx.Client]:
     """A client of a server of the small model, under the name of its file, whose limits are low."""
     settings = Settings(max_inputs=8, max_characters=5_000, max_body_bytes=60_000)
-    with serving(Service(registry.generation(1, [registry.serve(classifier)]), settings)) as client:
+    with serving(service_of([registry.serve(classifier)], settings)) as client:
         yield client
 
 

@@ -3,9 +3,11 @@
 import asyncio
 import threading
 import warnings
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import httpx
@@ -18,6 +20,9 @@ from textcls import Classifier
 from textcls.server.admission.auth import Keys
 from textcls.server.http.listening import listen
 from textcls.server.models import registry
+from textcls.server.models.manifest import NOTHING_SERVED
+from textcls.server.models.registry import Served
+from textcls.server.models.store import GenerationStore
 from textcls.server.processes.server import Server
 from textcls.server.service import Service
 from textcls.server.settings import Settings
@@ -28,12 +33,24 @@ with warnings.catch_warnings():
     from fastapi.testclient import TestClient as TestClient
 
 T = TypeVar("T")
+# Gone with the process.
+_FOLDERS: list[TemporaryDirectory[str]] = []
 NAMED = Keys([f"desk:{KEYS[0]}", f"shop: {KEYS[1]}"])
 
 
 def service(classifier: Classifier, settings: Settings | None = None, **given: Any) -> Service:
     """A service of one model, which is called tickets."""
-    return Service(registry.generation(1, [registry.serve(classifier, "tickets")]), settings or Settings(), **given)
+    return service_of([registry.serve(classifier, "tickets")], settings, **given)
+
+
+def service_of(models: Sequence[Served], settings: Settings | None = None, **given: Any) -> Service:
+    """A service of models, whatever their files are by now."""
+    settings = settings or Settings()
+    folder = TemporaryDirectory(prefix="textcls-service-", ignore_cleanup_errors=True)
+    _FOLDERS.append(folder)
+    manifest = NOTHING_SERVED.followed_by(NOTHING_SERVED.found)
+    (Path(folder.name) / "generation.json").write_bytes(manifest.to_bytes())
+    return Service(registry.generation(1, models), settings, GenerationStore(Path(folder.name), [], settings), **given)
 
 
 def awaited(coroutine: Coroutine[Any, Any, T]) -> T:

@@ -12,12 +12,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.service.server import listening
+from tests.service.server import listening, service_of
 from textcls import Classifier
 from textcls.server.admission.auth import Keys
 from textcls.server.models import registry
-from textcls.server.service import Service
-from textcls.server.settings import Settings
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "calling.md").read_text(encoding="utf-8")
 KEY = "the-key-of-somebody-who-calls"
@@ -25,8 +23,8 @@ KEY = "the-key-of-somebody-who-calls"
 
 @pytest.fixture(scope="module")
 def address(classifier: Classifier) -> Iterator[str]:
-    models = registry.generation(1, [registry.serve(classifier, "tickets", "3")])
-    with listening(Service(models, Settings(), keys=Keys([KEY]))) as found:
+    models = [registry.serve(classifier, "tickets", "3")]
+    with listening(service_of(models, keys=Keys([KEY]))) as found:
         yield found
 
 
@@ -60,7 +58,7 @@ def test_a_line_for_a_terminal_is_answered(line: str, address: str, two_columns:
     (tmp_path / "key.txt").write_text(f"{KEY}\n")
     if shutil.which("curl") is None:
         pytest.skip("curl is not installed")
-    with listening(Service(registry.generation(1, [registry.serve(two_columns, "mails")]), Settings())) as other:
+    with listening(service_of([registry.serve(two_columns, "mails")])) as other:
         asked = other if "subject" in line else address
         key = "" if "authorization" in line else f" -H 'authorization: Bearer {KEY}'"
         command = f"{line}{key}".replace("localhost:8000", asked)

@@ -363,7 +363,7 @@ def test_a_connection_beyond_the_bound_is_told_so_if_none_is_idle(slow: SlowClas
         with connect(client) as first, connect(client) as second, ExitStack() as stack:
             for each in (first, second):
                 each.sendall(request)
-            until(lambda: held.counts.read()[(metrics.IN_PROGRESS.name,)] == [2])
+            until(lambda: metrics.read_all(held.store.folder)[0][0][(metrics.IN_PROGRESS.name,)] == [2])
             answer = everything(stack.enter_context(connect(client)))
             assert answer.startswith(b"HTTP/1.1 429")
             assert b"retry-after: 1" in answer

@@ -20,10 +20,10 @@ from textcls.evaluation.drift.drift import measure_drift
 from textcls.evaluation.drift.summary import HeldOutSummary
 from textcls.evaluation.drift.tally import Bins, bins_of
 from textcls.model.artifact import HELD_OUT
-from textcls.server.inference.answers import Outcome, outcome
+from textcls.server.inference.answers import outcome
 from textcls.server.models.store import GenerationStore
 from textcls.server.monitoring import metrics
-from textcls.server.monitoring.drift import DriftCounts
+from textcls.server.monitoring.drift import DriftCounts, Outcome
 from textcls.server.monitoring.exposition import ShownModel, exposition
 from textcls.server.monitoring.metrics import Counts, read_all
 from textcls.server.service import Service
@@ -194,7 +194,7 @@ def test_distances_rest_on_the_latest_texts_and_counts_on_all(
     counts, drift = worker(tmp_path, bins, texts=10)
     for i in range(0, len(texts), at_once):
         drift.count("tickets", bins, outcomes(watched, texts[i : i + at_once]))
-    found = said(exposition(*read_all(tmp_path, None), shown(bins)))
+    found = said(exposition(*read_all(tmp_path), shown(bins)))
     # The window before began at 20, and the one that is under way at 30.
     assert found['textcls_drift_window_texts{model="tickets"}'] == 15
     told = measure_drift(watched, [(text, None) for text in texts[20:]])
@@ -220,7 +220,7 @@ def test_workers_add_up_and_what_a_dead_one_has_counted_stays(
     two.close()
     again, drift_again = worker(tmp_path, bins, workers=2)
     drift_again.count("tickets", bins, answered[50:])
-    found = said(exposition(*read_all(tmp_path, None), shown(bins)))
+    found = said(exposition(*read_all(tmp_path), shown(bins)))
     assert found['textcls_drift_window_texts{model="tickets"}'] == 60
     told = measure_drift(watched, [(text, None) for text in texts])
     assert distances(found) == pytest.approx({kind: one.psi for kind, one in told.distances.items()})
@@ -236,7 +236,7 @@ def test_each_of_several_workers_has_its_share_of_the_window(
     for answered in outcomes(watched, [text for text, _ in tickets[:20]]):
         drift.count("tickets", bins, [answered])
     # Windows of 7 have begun at 7 and 14.
-    assert said(exposition(*read_all(tmp_path, None), shown(bins)))['textcls_drift_window_texts{model="tickets"}'] == 13
+    assert said(exposition(*read_all(tmp_path), shown(bins)))['textcls_drift_window_texts{model="tickets"}'] == 13
     counts.close()
 
 
@@ -280,7 +280,7 @@ def test_a_model_with_another_summary_is_counted_anew_and_the_same_one_goes_on(
         assert numbers(client)[window] == 0
         ask_all(client, ["my card was charged twice"])
         assert numbers(client)[window] == 1
-        assert said(exposition(*read_all(store.folder, None), store.shown()))[window] == 1
+        assert said(exposition(*read_all(store.folder), store.shown()))[window] == 1
 
 
 def test_answers_of_a_model_that_is_no_longer_served_are_not_counted_in_the_bins_of_the_next(
@@ -295,9 +295,9 @@ def test_answers_of_a_model_that_is_no_longer_served_are_not_counted_in_the_bins
     drift.take_up({"tickets": new})
     drift.count("tickets", old, answered)
     # Nor are those of a worker that has not yet taken up the next.
-    assert said(exposition(*read_all(tmp_path, None), shown(new)))['textcls_drift_window_texts{model="tickets"}'] == 0
+    assert said(exposition(*read_all(tmp_path), shown(new)))['textcls_drift_window_texts{model="tickets"}'] == 0
     drift.count("tickets", new, answered)
-    assert said(exposition(*read_all(tmp_path, None), shown(new)))['textcls_drift_window_texts{model="tickets"}'] == 1
+    assert said(exposition(*read_all(tmp_path), shown(new)))['textcls_drift_window_texts{model="tickets"}'] == 1
     counts.close()
     late.close()
 
@@ -306,10 +306,10 @@ def test_models_that_are_exchanged_again_and_again_need_no_more_room(
     watched: Classifier, held_out: HeldOutSummary, tmp_path: Path
 ) -> None:
     counts, drift = worker(tmp_path, bins_of(watched.info))
-    used = len(counts.read())
+    used = len(read_all(tmp_path)[0][0])
     for i in range(200):
         drift.take_up({"tickets": Bins(replace(held_out, accuracy=i / 1000), watched.labels)})
-    assert len(counts.read()) == used
+    assert len(read_all(tmp_path)[0][0]) == used
     counts.close()
 
 
@@ -319,7 +319,7 @@ def test_where_there_is_no_room_for_its_counts_a_model_answers_unwatched(watched
         live.counts.add(metrics.PREDICTIONS, "model", str(i))
     live.drift.take_up({"more": bins_of(watched.info)})
     live.drift.count("more", bins_of(watched.info), outcomes(watched, ["my card was charged twice"]))
-    found = said(exposition(*read_all(None, live.counts), [ShownModel("more", "1", "0", bins_of(watched.info))]))
+    found = said(exposition(*read_all(live.store.folder), [ShownModel("more", "1", "0", bins_of(watched.info))]))
     assert found['textcls_drift_window_texts{model="more"}'] == 0
 
 

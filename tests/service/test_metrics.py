@@ -1,6 +1,5 @@
 """What /metrics says: requests, answers and reloads, added up over workers."""
 
-import errno
 import fcntl
 from pathlib import Path
 
@@ -67,7 +66,7 @@ def test_counts_of_all_workers_add_up_and_those_of_the_dead_stay(tmp_path: Path,
         counts.add(metrics.IN_PROGRESS)
         counts.set(metrics.GENERATION, 1)
     two.close()
-    text = exposition(*read_all(tmp_path, one), served).decode()
+    text = exposition(*read_all(tmp_path), served).decode()
     assert 'textcls_requests_total{route="/v1/classify",status="200"} 2.0' in text
     assert 'textcls_requests_total{route="/v1/classify",status="422"} 1.0' in text
     assert 'textcls_score_bucket{le="0.6",model="tickets"} 3.0' in text
@@ -76,7 +75,7 @@ def test_counts_of_all_workers_add_up_and_those_of_the_dead_stay(tmp_path: Path,
     again = Counts(tmp_path)
     assert len(list(tmp_path.glob("*.counts"))) == 2
     again.add(metrics.REQUESTS, "/v1/classify", "200")
-    text = exposition(*read_all(tmp_path, one), served).decode()
+    text = exposition(*read_all(tmp_path), served).decode()
     assert 'textcls_requests_total{route="/v1/classify",status="200"} 3.0' in text
     assert "textcls_requests_in_progress 1.0" in text
     one.close()
@@ -94,8 +93,8 @@ def test_a_worker_that_is_just_starting_or_serves_nothing_spoils_no_metrics(
     # Between the opening of its file and its first number.
     with (tmp_path / "2.counts").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        text = exposition(*read_all(tmp_path, own), served).decode()
-        assert metrics.generations(tmp_path, own) == [3]
+        text = exposition(*read_all(tmp_path), served).decode()
+        assert metrics.generations(tmp_path) == [3]
     assert "textcls_workers 1.0" in text
     assert "textcls_generation 3.0" in text
     assert 'textcls_reloads_total{result="done"} 1.0' in text
@@ -106,24 +105,26 @@ def test_a_worker_that_is_just_starting_or_serves_nothing_spoils_no_metrics(
 def test_a_count_that_cannot_be_named_yet_is_logged_and_shows_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def full(*_: object, **__: object) -> int:
-        raise OSError(errno.ENOSPC, "full")
-
     counts = metrics.Counts(tmp_path)
     counts.set(metrics.GENERATION, 1)
-    with monkeypatch.context() as patched:
-        patched.setattr(Path, "write_text", full)
+    with monkeypatch.context() as patched, Path("/dev/full").open("ab", buffering=0) as full:
+        patched.setattr(counts, "_names", full.fileno())
         counts.add(metrics.TOKENS, "a")
+    # Of which half was written.
+    with (tmp_path / "0.names").open("ab") as names:
+        names.write(b'\n[["textcls_tokens", "a')
     assert "has no room for the name of a new count: No space left on device" in caplog.text
     counts.add(metrics.TOKENS, "b")
-    (found,), _ = metrics.read_all(tmp_path, counts)
+    (found,), _ = metrics.read_all(tmp_path)
     assert found[("textcls_tokens", "a")] == found[("textcls_tokens", "b")] == [1.0]
     counts.close()
 
 
-def test_more_labels_than_there_is_room_for_are_answered_but_not_counted() -> None:
-    counts = Counts()
+def test_more_labels_than_there_is_room_for_are_answered_but_not_counted(tmp_path: Path) -> None:
+    counts = Counts(tmp_path)
     for i in range(40_000):
         counts.add(metrics.PREDICTIONS, "model", str(i))
-    assert len(counts.read()) < 40_000
-    assert {n for key, (n,) in counts.read().items() if key[0] == metrics.PREDICTIONS.name} == {1.0}
+    (found,), _ = read_all(tmp_path)
+    assert len(found) < 40_000
+    assert {n for key, (n,) in found.items() if key[0] == metrics.PREDICTIONS.name} == {1.0}
+    counts.close()

@@ -8,17 +8,15 @@ from urllib.parse import quote, unquote
 import pytest
 
 from tests.service.clients import message, post
-from tests.service.server import serving
+from tests.service.server import service_of, serving
 from textcls import ArtifactError, Classifier, ConfigError
 from textcls.server.models import registry
-from textcls.server.service import Service
-from textcls.server.settings import Settings
 
 
 def test_models_are_chosen_by_name_and_the_header_says_which_answered(model_path: Path, tmp_path: Path) -> None:
     sources = registry.resolve([f"a={model_path}", f"b@2026-11={model_path}"])
     served = [registry.serve(Classifier.load(s.path), s.name, s.version) for s in sources]
-    with serving(Service(registry.generation(1, served), Settings())) as client:
+    with serving(service_of(served)) as client:
         headers = [post(client).headers["x-model"]]
         headers += [post(client, json.dumps({"inputs": "a", "model": m}).encode()).headers["x-model"] for m in "ab"]
         digest = served[0].sha256
@@ -39,7 +37,7 @@ def test_names_of_any_script_are_served_as_they_are(model_path: Path, tmp_path: 
         shutil.copy(model_path, tmp_path / f"{name}.onnx")
     sources = registry.resolve([str(tmp_path)])
     served = [registry.serve(Classifier.load(one.path), one.name) for one in sources]
-    with serving(Service(registry.generation(1, served), Settings())) as client:
+    with serving(service_of(served)) as client:
         assert [card["name"] for card in client.get("/v1/models").json()["models"]] == names
         for name in names:
             answers = [post(client, json.dumps({"inputs": "a", "model": name}).encode())]

@@ -10,12 +10,11 @@ import pytest
 from fastapi.routing import APIRoute
 
 from tests.service.processes import until
-from tests.service.server import serving
+from tests.service.server import service_of, serving
 from textcls import Classifier
 from textcls.server.admission.auth import Keys
 from textcls.server.application import routers
 from textcls.server.models import registry
-from textcls.server.service import Service
 from textcls.server.settings import Settings
 
 KEY, ADMIN = "key-of-a-client-that-may", "key-of-the-administrator"
@@ -71,9 +70,9 @@ BODY = {
 @contextmanager
 def asking(classifier: Classifier, settings: Settings = ALL, *, keys: bool = False) -> Iterator[httpx.Client]:
     """A client of a service with all routes, with or without keys."""
-    generation = registry.generation(1, [registry.serve(classifier, "tickets", "3")])
+    models = [registry.serve(classifier, "tickets", "3")]
     api, admin = (Keys([key] if keys else []) for key in (KEY, ADMIN))
-    service = Service(generation, settings, keys=api, admin_keys=admin)
+    service = service_of(models, settings, keys=api, admin_keys=admin)
     with serving(service) as client:
         yield client
 
@@ -225,7 +224,7 @@ def test_what_settings_leave_out_answers_no_more_and_is_not_described(classifier
 
 
 def test_a_large_answer_about_something_else_than_texts_is_held_like_any_other(classifier: Classifier) -> None:
-    service = Service(registry.generation(1, [registry.serve(classifier, "tickets")]), ALL)
+    service = service_of([registry.serve(classifier, "tickets")], ALL)
     most = service.budget.most
     with serving(service) as client:
         size = len(client.get("/openapi.json").content)

@@ -23,7 +23,6 @@ from tests.service.server import lines, service, serving
 from tests.service.teaching import EXAMPLES, ON, TEXT, best, digest, listed, take_back, taught, teach
 from textcls import Classifier
 from textcls.model.model_file import onnx_file
-from textcls.server.admission.auth import Keys
 from textcls.server.models import rewriting
 from textcls.server.models.store import GenerationStore
 from textcls.server.service import Service
@@ -181,8 +180,6 @@ def test_teaching_needs_the_admin_key_and_has_to_be_switched_on(model: Path, cla
         assert "teachable" not in client.get("/v1/models").json()["models"][0]
     with serving(service(classifier, ON)) as client:
         assert "--admin-key-file" in message(teach(client), 403)
-    with serving(service(classifier, ON, admin_keys=Keys([ADMIN]))) as client:
-        assert "no files" in message(teach(client), 409)
 
 
 def test_the_list_of_models_says_which_can_be_taught(model: Path, model_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.service.server import listening
+from tests.service.server import listening, service_of
 from tests.threaded import threaded
 from textcls import Classifier
 from textcls.display.html import site
@@ -82,7 +82,7 @@ def in_node(node: str, static_files: Path) -> Run:
 
 def service(classifier: Classifier, settings: Settings, **given: Any) -> Service:
     models = [registry.serve(classifier, name) for name in ("tickets", "other")]
-    return Service(registry.generation(1, models), settings, **given)
+    return service_of(models, settings, **given)
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.service.server import listening
+from tests.service.server import listening, service_of
 from tests.web.conftest import served, service, written
 from tests.web.test_in_browser import ASK, ASK_IN_BATCHES, assert_same
 from textcls import Classifier
@@ -14,7 +14,6 @@ from textcls.model.cell_values import DATE_FORMATS
 from textcls.model.classifier import Text
 from textcls.model.columns import Column, cells_of, names_of_cells
 from textcls.server.models import registry
-from textcls.server.service import Service
 from textcls.server.settings import Settings
 
 Open = Callable[..., Any]
@@ -173,7 +172,7 @@ def address_with_columns(with_columns: Classifier) -> Iterator[str]:
 def address_of_both(with_columns: Classifier, two_columns: Classifier) -> Iterator[str]:
     """The address of a server with a model of columns beside the text, and one of two columns of text."""
     models = [registry.serve(with_columns, "with_columns"), registry.serve(two_columns, "two_columns")]
-    with listening(Service(registry.generation(1, models), Settings())) as found:
+    with listening(service_of(models)) as found:
         yield found
 
 

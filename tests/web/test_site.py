@@ -10,13 +10,12 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
-from tests.service.server import listening
+from tests.service.server import listening, service_of
 from textcls import Classifier
 from textcls.cli import main
 from textcls.display.html import label_page, site
 from textcls.display.html.fragments import ASSETS
 from textcls.server.models import registry
-from textcls.server.service import Service
 from textcls.server.settings import Settings
 
 
@@ -141,9 +140,9 @@ def test_every_file_that_is_shipped_is_used() -> None:
 
 
 def test_the_page_of_the_server_has_a_strict_policy_and_can_be_switched_off(classifier: Classifier) -> None:
-    models = registry.generation(1, [registry.serve(classifier, "tickets")])
+    models = [registry.serve(classifier, "tickets")]
     html = {"accept": "text/html,application/xhtml+xml"}
-    with listening(Service(models, Settings())) as address, httpx.Client(base_url=address, trust_env=False) as client:
+    with listening(service_of(models)) as address, httpx.Client(base_url=address, trust_env=False) as client:
         page = client.get("/", headers=html)
         assert page.headers["content-type"] == "text/html; charset=utf-8"
         policy = page.headers["content-security-policy"]
@@ -159,7 +158,7 @@ def test_the_page_of_the_server_has_a_strict_policy_and_can_be_switched_off(clas
         assert 'textcls_requests_total{route="/page/{name}",status="404"} 1.0' in client.get("/metrics").text
         paths = client.get("/openapi.json").json()["paths"]
         assert {"/predict", "/models/{name}", "/v2/models/{name}/infer", "/vllm/classify"} <= set(paths)
-    off = Service(models, Settings(page=False))
+    off = service_of(models, Settings(page=False))
     with listening(off) as address, httpx.Client(base_url=address, trust_env=False) as client:
         assert client.get("/", headers=html).status_code in (404, 405)
         assert client.get("/page/page.mjs").status_code == 404

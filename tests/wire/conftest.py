@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.service.server import listening
+from tests.service.server import listening, service_of
 from textcls import Classifier
 from textcls.server.admission.auth import Keys
 from textcls.server.models import registry
@@ -14,15 +14,15 @@ from textcls.server.settings import Settings
 
 @pytest.fixture(scope="module")
 def service(classifier: Classifier) -> Service:
-    models = registry.generation(1, [registry.serve(classifier, "tickets", "3")])
-    return Service(models, Settings(max_inputs=4, max_characters=200))
+    models = [registry.serve(classifier, "tickets", "3")]
+    return service_of(models, Settings(max_inputs=4, max_characters=200))
 
 
 @pytest.fixture(scope="module")
 def service_of_several(several_labels: Classifier) -> Service:
     """A service of a model that gives a text several labels, or none; it is called topics."""
-    models = registry.generation(1, [registry.serve(several_labels, "topics", "3")])
-    return Service(models, Settings(max_inputs=4, max_characters=200))
+    models = [registry.serve(several_labels, "topics", "3")]
+    return service_of(models, Settings(max_inputs=4, max_characters=200))
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +40,6 @@ def address(service: Service) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def locked_address(classifier: Classifier) -> Iterator[str]:
     """The address of a server that wants a key."""
-    models = registry.generation(1, [registry.serve(classifier, "tickets", "3")])
-    with listening(Service(models, Settings(), keys=Keys(["key-of-the-first-client"]))) as found:
+    models = [registry.serve(classifier, "tickets", "3")]
+    with listening(service_of(models, keys=Keys(["key-of-the-first-client"]))) as found:
         yield found

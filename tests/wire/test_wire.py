@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -13,13 +14,12 @@ from hypothesis import strategies as st
 
 from tests.chance import draws
 from tests.service.processes import PATIENCE
-from tests.service.server import listening, local
+from tests.service.server import listening, local, service_of
 from textcls import Classifier
 from textcls.server.application import application
 from textcls.server.models import registry
 from textcls.server.routes import wire
 from textcls.server.service import Service
-from textcls.server.settings import Settings
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "wire"
 
@@ -236,8 +236,8 @@ UNEXPECTED = "Something went wrong inside the server; its log says where."
 def test_what_nobody_foresaw_is_told_in_the_form_of_the_path(
     classifier: Classifier, method: str, path: str, expected: Any
 ) -> None:
-    broken = Service(registry.generation(1, [registry.serve(classifier, "tickets")]), Settings())
-    broken.generation = None  # type: ignore[assignment]
+    broken = service_of([registry.serve(classifier, "tickets")])
+    broken.generation = SimpleNamespace(number=1)  # type: ignore[assignment]
     body: dict[str, Any] = {"inputs": "x", "input": "x", "instances": ["x"]}
     if path == INFER:
         body["inputs"] = [{"name": "text", "shape": [1], "datatype": "BYTES", "data": ["x"]}]
@@ -293,7 +293,7 @@ def test_half_a_character_survives_in_every_format(client: httpx.Client) -> None
 
 
 def test_a_service_that_is_stopping_says_so(classifier: Classifier) -> None:
-    stopping = Service(registry.generation(1, [registry.serve(classifier, "tickets")]), Settings())
+    stopping = service_of([registry.serve(classifier, "tickets")])
     stopping.draining = True
     with listening(stopping) as address:
         for path in ("/v2/health/ready", "/v2/models/tickets/ready", "/v1/models/tickets"):

@@ -3,12 +3,10 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence, Sized
+from collections.abc import Awaitable, Callable, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
 from starlette.requests import ClientDisconnect
@@ -19,7 +17,7 @@ from textcls.server.admission.budget import Budget, Share
 from textcls.server.admission.key_limits import KeyLimits
 from textcls.server.admission.origins import Origins
 from textcls.server.inference import answers, micro_batching
-from textcls.server.inference.answers import EncodedAnswer, Request, RequestReader
+from textcls.server.inference.answers import EncodedAnswer, Request
 from textcls.server.inference.micro_batching import MicroBatcher
 from textcls.server.models import loading, teaching
 from textcls.server.models.registry import Generation, Served
@@ -54,43 +52,6 @@ _RETRY_SECONDS: Final = 10.0
 _T = TypeVar("_T")
 
 
-@dataclass(slots=True)
-class Received:
-    """A request that has arrived; its body is let go of when it has been read.
-
-    Attributes:
-        generation: the models that were served then.
-        settings: of the service.
-        body: its bytes.
-        content_type: of the body.
-        form: reads it.
-        share: what is held for it.
-        gone: waits until there is nobody to answer.
-        texts: what was asked about, if the log is told to hold it.
-    """
-
-    generation: Generation
-    settings: Settings
-    body: bytes
-    content_type: bytes
-    form: RequestReader
-    share: Share
-    gone: Callable[[], Awaitable[None]]
-    texts: Sequence[str] = ()
-
-    def read(self) -> Request:
-        """Return what is asked.
-
-        Raises:
-            TextclsError: the request is refused.
-        """
-        body, self.body = self.body, b""
-        request = self.form(self.generation, self.settings, body, self.content_type)
-        if self.settings.log_texts:
-            self.texts = request.texts
-        return request
-
-
 class Workers(NamedTuple):
     """How many workers serve a generation, and how many do not yet."""
 
@@ -105,10 +66,10 @@ class Service:
         self,
         generation: Generation,
         settings: Settings,
+        store: GenerationStore,
         *,
         keys: Keys | None = None,
         admin_keys: Keys | None = None,
-        store: GenerationStore | None = None,
     ) -> None:
         self.generation = generation
         self.settings = settings
@@ -118,7 +79,7 @@ class Service:
         self.key_limits = KeyLimits.of(settings)
         self.refusals = Refusals()
         self.store = store
-        self.counts = Counts(self.folder)
+        self.counts = Counts(store.folder)
         self.counts.set(metrics.GENERATION, generation.number)
         self.drift = DriftCounts(self.counts, settings.drift_window, settings.workers)
         self._watch_drift()
@@ -155,17 +116,12 @@ class Service:
             SurroundingsError: the folder of the store cannot be used.
         """
         generation, keys, admin_keys = store.load()
-        return cls(generation, settings, keys=keys, admin_keys=admin_keys, store=store)
-
-    @property
-    def folder(self) -> Path | None:
-        """The folder that the workers share, if there is one."""
-        return None if self.store is None else self.store.folder
+        return cls(generation, settings, store, keys=keys, admin_keys=admin_keys)
 
     @property
     def teaching(self) -> bool:
-        """Whether labels can be taught here: somebody may, and there are files to keep it in."""
-        return self.settings.teaching and bool(self.admin_keys) and self.store is not None
+        """Whether somebody may teach labels here."""
+        return self.settings.teaching and bool(self.admin_keys)
 
     def begin_request(self) -> None:
         """Count a request that is being answered."""
@@ -177,8 +133,16 @@ class Service:
         self._requests -= 1
         self.counts.add(metrics.IN_PROGRESS, by=-1)
 
-    async def answer(self, received: Received) -> EncodedAnswer:
+    async def answer(
+        self, read: Callable[[], Request], size: int, share: Share, gone: Callable[[], Awaitable[None]]
+    ) -> EncodedAnswer:
         """Answer a request within the deadline: here if it is short, else in a thread.
+
+        Args:
+            read: returns what is asked.
+            size: bytes of the body.
+            share: what is held for the request.
+            gone: waits until the client has disconnected.
 
         Raises:
             ClientDisconnect: there is nobody to answer any more.
@@ -186,16 +150,16 @@ class Service:
             RefusalError: the service is too busy, or the deadline has passed.
         """
         try:
-            size, alone = len(received.body), self._requests <= 1 and not self._jobs
+            alone = self._requests <= 1 and not self._jobs
             if size <= INLINE_BYTES or (size <= ALONE_BYTES and alone):
-                request = received.read()
+                request = read()
                 microseconds = self._within_deadline(request)
                 if microseconds > (micro_batching.TURN_ALONE if alone else micro_batching.TURN):
-                    return await self._in_thread(lambda: request, received)
+                    return await self._in_thread(lambda: request, share, gone)
                 answer = self._batcher.answer_alone(request) if alone else None
                 return answer or await self._batcher.answer(request, microseconds)
-            received.share.hold(size, body=True)
-            return await self._in_thread(received.read, received)
+            share.hold(size, body=True)
+            return await self._in_thread(read, share, gone)
         except TimeoutError:
             raise RefusalError(
                 504,
@@ -217,14 +181,15 @@ class Service:
             )
         return microseconds
 
-    async def _in_thread(self, read: Callable[[], Request], received: Received) -> EncodedAnswer:
+    async def _in_thread(
+        self, read: Callable[[], Request], share: Share, gone: Callable[[], Awaitable[None]]
+    ) -> EncodedAnswer:
         """Answer in a thread; a search in one of its own, behind which nothing else waits.
 
         Raises:
             ClientDisconnect: there is nobody to answer any more. What no thread has begun is not begun.
             TimeoutError: the deadline has passed.
         """
-        share = received.share
 
         def begin() -> EncodedAnswer | Request:
             share.hold(int(_READING * share.held))
@@ -242,9 +207,9 @@ class Service:
             return answer
 
         async with asyncio.timeout(self.settings.request_seconds):
-            found = await _unless_gone(self._submit(begin, self._threads, share), received)
+            found = await _unless_gone(self._submit(begin, self._threads, share), gone)
             if isinstance(found, Request):
-                return await _unless_gone(self._submit(partial(complete, found), self._searches, share), received)
+                return await _unless_gone(self._submit(partial(complete, found), self._searches, share), gone)
             return found
 
     def _submit(self, work: Callable[[], _T], pool: ThreadPoolExecutor, share: Share) -> "Future[_T]":
@@ -289,16 +254,15 @@ class Service:
         again = 0.0
         while True:
             self._count_held()
-            if store is not None:
-                self.draining = self.draining or store.draining
-                if store.begun:
-                    await asyncio.to_thread(store.finish)
-                stamp = store.stamp()
-                if stamp != seen and time.monotonic() >= again:
-                    if store.number() == self.generation.number or await self._take_up(store):
-                        seen = stamp
-                    else:
-                        again = time.monotonic() + _RETRY_SECONDS
+            self.draining = self.draining or store.draining
+            if store.begun:
+                await asyncio.to_thread(store.finish)
+            stamp = store.stamp()
+            if stamp != seen and time.monotonic() >= again:
+                if store.number() == self.generation.number or await self._take_up():
+                    seen = stamp
+                else:
+                    again = time.monotonic() + _RETRY_SECONDS
             await asyncio.sleep(_POLL_SECONDS)
 
     def _count_held(self) -> None:
@@ -306,11 +270,11 @@ class Service:
         before, self._lines_dropped = self._lines_dropped, logs.dropped()
         self.counts.add(metrics.LINES_DROPPED, by=self._lines_dropped - before)
 
-    async def _take_up(self, store: GenerationStore) -> bool:
+    async def _take_up(self) -> bool:
         """Load the latest generation; say whether that went well."""
         try:
             generation, keys, admin_keys = await asyncio.to_thread(
-                store.load, (*self.generation.models.values(), *self._learnt)
+                self.store.load, (*self.generation.models.values(), *self._learnt)
             )
         except TextclsError as error:
             _LOGGER.error("The new models are not taken up, the old ones go on answering: %s", error)
@@ -341,8 +305,6 @@ class Service:
         Raises:
             RefusalError: the new models cannot be used, and the old ones go on answering.
         """
-        if self.store is None:
-            raise RefusalError(409, "This service has no files to reload.")
         try:
             with counted(self.counts, self.store, caller):
                 done = await asyncio.wrap_future(loading.in_thread(self.store.publish))
@@ -364,9 +326,6 @@ class Service:
             TextclsError: the lesson cannot be taken as it is; nothing has changed.
             RefusalError: the service cannot take it; where it says so, later.
         """
-        store = self.store
-        if store is None:
-            raise RefusalError(409, "This service has no files, in which what is taught would be kept.")
         served = self.generation.get(lesson.model)
         if self._lessons >= _LESSONS:
             raise RefusalError(429, f"{_LESSONS} labels are being taught: try later.", retry_after="1")
@@ -376,7 +335,7 @@ class Service:
                 share.hold(share.held + served.classifier.cost.working_bytes(lesson.examples, 0))
             async with self._teaching:
                 with teaching.counted(self.counts, caller, lesson) as tell:
-                    learnt = await self._within(lambda: teaching.learn(store, served, lesson), share)
+                    learnt = await self._within(lambda: teaching.learn(self.store, served, lesson), share)
                     tell(learnt)
                     if self.generation.number < learnt.file.number:
                         self._learnt = (learnt.served,)
@@ -405,25 +364,25 @@ class Service:
         """Wait until all workers serve generation `number`; return how many do, and how many do not yet."""
         deadline = time.monotonic() + self.settings.request_seconds
         while True:
-            found = metrics.generations(self.folder, self.counts)
+            found = metrics.generations(self.store.folder)
             if min(found) >= number or time.monotonic() > deadline:
                 serving = sum(generation >= number for generation in found)
                 return Workers(serving, len(found) - serving)
             await asyncio.sleep(_POLL_SECONDS / 5)
 
 
-async def _unless_gone(job: "Future[_T]", received: Received) -> _T:
+async def _unless_gone(job: "Future[_T]", gone: Callable[[], Awaitable[None]]) -> _T:
     """Wait for a job while there is somebody to answer: who gave up is not worked for before those who wait."""
-    done, gone = asyncio.wrap_future(job), asyncio.ensure_future(received.gone())
+    done, left = asyncio.wrap_future(job), asyncio.ensure_future(gone())
     try:
-        await asyncio.wait((done, gone), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((done, left), return_when=asyncio.FIRST_COMPLETED)
         if not done.done():
-            gone.result()
+            left.result()
             raise ClientDisconnect
         return done.result()
     finally:
         done.cancel()
-        gone.cancel()
+        left.cancel()
 
 
 def _call_on(loop: asyncio.AbstractEventLoop, done: Callable[[], None]) -> None:

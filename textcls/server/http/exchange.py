@@ -11,10 +11,11 @@ from starlette.requests import ClientDisconnect, Request
 
 from textcls.server.admission.budget import UNCOUNTED, Share
 from textcls.server.http.response import Ready
+from textcls.server.inference import answers
 from textcls.server.inference.answers import EncodedAnswer, RequestReader
 from textcls.server.monitoring.audit import Caller, address
 from textcls.server.problems import RefusalError
-from textcls.server.service import Received, Service
+from textcls.server.service import Service
 
 if TYPE_CHECKING:
     from starlette.types import Message, Receive, Scope
@@ -126,13 +127,18 @@ class Exchange:
             RefusalError: the service is too busy, or the deadline has passed.
             TextclsError: the request is refused.
         """
-        service = self.service
-        content_type = self.headers.get(b"content-type", b"")
-        received = Received(
-            service.generation, service.settings, await self.body(), content_type, read, self.share, self.gone
-        )
-        self.answer = answer = await service.answer(received)
-        self.texts = received.texts
+        service, generation = self.service, self.service.generation
+        texts: list[str] = []
+        # Emptied when it is read, so that nothing holds the body any longer.
+        bodies = [await self.body()]
+
+        def request() -> answers.Request:
+            found = read(generation, service.settings, bodies.pop(), self.headers.get(b"content-type", b""))
+            texts.extend(found.texts if service.settings.log_texts else ())
+            return found
+
+        self.answer = answer = await service.answer(request, len(bodies[0]), self.share, self.gone)
+        self.texts = texts
         return Ready(answer.body, kind=answer.kind, headers=[answer.served.header, *answer.headers])
 
     async def body(self) -> bytes:

@@ -25,27 +25,8 @@ from textcls.server.inference import explaining, parsing
 from textcls.server.inference.explaining import ExplainOptions
 from textcls.server.inference.schemas import ClassifyRequest
 from textcls.server.models.registry import Generation, Served
+from textcls.server.monitoring.drift import Outcome
 from textcls.server.settings import Limits
-
-
-class Outcome(NamedTuple):
-    """What there is to count of the answer to one text.
-
-    Attributes:
-        labels: the most probable one; where a text may have several, those that it was assigned.
-        score: the probability of the most probable one.
-        abstains: whether the decision is `abstain`.
-        tokens: how many were read.
-        unknown: how many of these are unknown to the model.
-        usual: whether the labels are those that the model gives by itself, by no threshold of the request.
-    """
-
-    labels: Sequence[str]
-    score: float
-    abstains: bool
-    tokens: int
-    unknown: int
-    usual: bool = True
 
 
 class EncodedAnswer(NamedTuple):

@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
@@ -15,8 +15,8 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 
 @contextmanager
-def counted(counts: Counts, store: GenerationStore, caller: audit.Caller) -> Iterator[None]:
-    """Count a try to exchange the models, tell who asked for it, and log why it is refused.
+def explained(failed: str, refused: Callable[[str], None]) -> Iterator[None]:
+    """Tell `refused` in a sentence why what is done within is refused.
 
     Raises:
         TextclsError: what was raised within, or in its place, since whatever happens the old models go on answering.
@@ -24,18 +24,29 @@ def counted(counts: Counts, store: GenerationStore, caller: audit.Caller) -> Ite
     try:
         yield
     except TextclsError as error:
-        counts.add(metrics.RELOADS, "refused")
-        audit.reload_refused(caller, str(error))
-        _LOGGER.error("The new models are refused, the old ones go on answering: %s", error)
+        refused(str(error))
         raise
     except Exception as error:
+        why = f"{failed} ({type(error).__name__})."
+        refused(why)
+        _LOGGER.error(why, extra={"where": logs.places(error)})
+        raise SurroundingsError(why) from error
+
+
+@contextmanager
+def counted(counts: Counts, store: GenerationStore, caller: audit.Caller) -> Iterator[None]:
+    """Count a try to exchange the models, tell who asked for it, and log why it is refused; raises as `explained`."""
+
+    def refused(reason: str) -> None:
         counts.add(metrics.RELOADS, "refused")
-        said = f"The exchange of the models failed ({type(error).__name__})."
-        audit.reload_refused(caller, said)
-        _LOGGER.error("%s The old models go on answering.", said, extra={"where": logs.places(error)})
-        raise SurroundingsError(said) from error
+        audit.tell("An exchange of models and keys was refused", caller, "refused", reason=reason)
+        _LOGGER.error("The new models are refused, the old ones go on answering: %s", reason)
+
+    with explained("The exchange of the models failed", refused):
+        yield
     counts.add(metrics.RELOADS, "done")
-    audit.reloaded(caller, *store.models())
+    number, models = store.models()
+    audit.tell("Models and keys were exchanged", caller, "done", generation=number, models=models)
 
 
 class Reloader:

@@ -1,22 +1,21 @@
 """Teach labels to a model that is served, and take them back: `textcls.model.teaching` for files that workers share."""
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from textcls.errors import NotFoundError, SurroundingsError, TextclsError
+from textcls.errors import NotFoundError
 from textcls.model.classifier import Classifier
 from textcls.model.teaching import Taught, TaughtLabel, take_back, teach
 from textcls.model.teaching.support import prototypes_of
 from textcls.server.models import registry
 from textcls.server.models.registry import Served
+from textcls.server.models.reload import explained
 from textcls.server.models.store import GenerationStore, Rewritten
-from textcls.server.monitoring import audit, logs, metrics
+from textcls.server.monitoring import audit, metrics
 from textcls.server.monitoring.metrics import Counts
 
-_LOGGER: Final = logging.getLogger(__name__)
 # Of a label that is unknown so many characters are repeated.
 _SHOWN: Final = 100
 
@@ -96,35 +95,19 @@ def _changed(classifier: Classifier, data: bytes, lesson: Lesson) -> Taught:
 
 @contextmanager
 def counted(counts: Counts, caller: audit.Caller, lesson: Lesson) -> Iterator[Callable[[Learnt], None]]:
-    """Count a lesson and tell who gave it; yield what is to be told how it ended.
+    """Count a lesson and tell who gave it; yield what is to be told how it ended. Raises as `explained` does."""
+    kind = lesson.kind.replace("_", " ")
 
-    Raises:
-        TextclsError: what was raised within, or in its place, since whatever happens the models go on answering.
-    """
-    try:
-        yield lambda learnt: _tell(counts, caller, lesson, learnt)
-    except TextclsError as error:
+    def refused(reason: str) -> None:
         counts.add(metrics.LESSONS, lesson.model, lesson.kind, "refused")
-        audit.lesson_refused(caller, lesson.kind, lesson.model, str(error))
-        raise
-    except Exception as error:
-        counts.add(metrics.LESSONS, lesson.model, lesson.kind, "refused")
-        said = f"The model could not be taught ({type(error).__name__})."
-        audit.lesson_refused(caller, lesson.kind, lesson.model, said)
-        _LOGGER.error(said, extra={"where": logs.places(error)})
-        raise SurroundingsError(said) from error
+        audit.tell(f"A label was not {kind}", caller, "refused", model=lesson.model, reason=reason)
 
+    def done(learnt: Learnt) -> None:
+        file, label = learnt.file, learnt.label
+        counts.add(metrics.LESSONS, lesson.model, lesson.kind, "done" if file.changed else "unchanged")
+        facts = {"model": lesson.model, "label": lesson.label, "examples": 0 if label is None else label.examples}
+        files = {"before": file.before, "after": file.after, "generation": file.number}
+        audit.tell(f"A label was {kind}", caller, "done", **facts, **files)
 
-def _tell(counts: Counts, caller: audit.Caller, lesson: Lesson, learnt: Learnt) -> None:
-    file = learnt.file
-    counts.add(metrics.LESSONS, lesson.model, lesson.kind, "done" if file.changed else "unchanged")
-    audit.lesson(
-        caller,
-        lesson.kind,
-        model=lesson.model,
-        label=lesson.label,
-        examples=0 if learnt.label is None else learnt.label.examples,
-        before=file.before,
-        after=file.after,
-        generation=file.number,
-    )
+    with explained("The model could not be taught", refused):
+        yield done

@@ -6,7 +6,6 @@ import asyncio
 import ipaddress
 import logging
 from collections import Counter
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from textcls.server.monitoring import logs
@@ -55,28 +54,9 @@ def address(scope: "Scope") -> str | None:
         return "unknown"
 
 
-def reloaded(caller: Caller, generation: int, models: Mapping[str, str]) -> None:
-    """Tell that models and keys were exchanged: by whom, and which files, by name and SHA-256, are served now."""
-    facts = {**caller.facts(), "result": "done", "generation": generation, "models": dict(models)}
-    _LOGGER.info("Models and keys were exchanged", extra=facts)
-
-
-def reload_refused(caller: Caller, reason: str) -> None:
-    """Tell that they were to be exchanged, by whom, and why they were not."""
-    _LOGGER.info(
-        "An exchange of models and keys was refused", extra=caller.facts() | {"result": "refused", "reason": reason}
-    )
-
-
-def lesson(caller: Caller, kind: str, **facts: Any) -> None:
-    """Tell that a label was taught or taken back: by whom, and what the SHA-256 of the model was before and is now."""
-    _LOGGER.info("A label was %s", kind.replace("_", " "), extra=caller.facts() | {"result": "done", **facts})
-
-
-def lesson_refused(caller: Caller, kind: str, model: str, reason: str) -> None:
-    """Tell that a label was to be taught or taken back, by whom, and why it was not."""
-    facts = {"result": "refused", "model": model, "reason": reason}
-    _LOGGER.info("A label was not %s", kind.replace("_", " "), extra=caller.facts() | facts)
+def tell(message: str, caller: Caller, result: str, **facts: Any) -> None:
+    """Tell what somebody asked for, and what came of it."""
+    _LOGGER.info(message, extra={**caller.facts(), "result": result, **facts})
 
 
 class Refusals:

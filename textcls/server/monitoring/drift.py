@@ -6,7 +6,7 @@ difference is the window: between N and 2N texts. No text is kept.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from textcls.evaluation.drift.distance import psi
 from textcls.evaluation.drift.tally import Bins, Tally, chance, compared, unknown_tokens
@@ -19,19 +19,24 @@ if TYPE_CHECKING:
 _ROW: Final = "textcls_drift"
 
 
-class _Outcome(Protocol):
-    """What is counted of an answer."""
+class Outcome(NamedTuple):
+    """What there is to count of the answer to one text.
 
-    @property
-    def labels(self) -> Sequence[str]: ...
-    @property
-    def score(self) -> float: ...
-    @property
-    def tokens(self) -> int: ...
-    @property
-    def unknown(self) -> int: ...
-    @property
-    def usual(self) -> bool: ...
+    Attributes:
+        labels: the most probable one; where a text may have several, those that it was assigned.
+        score: the probability of the most probable one.
+        abstains: whether the decision is `abstain`.
+        tokens: how many were read.
+        unknown: how many of these are unknown to the model.
+        usual: whether the labels are those that the model gives by itself, by no threshold of the request.
+    """
+
+    labels: Sequence[str]
+    score: float
+    abstains: bool
+    tokens: int
+    unknown: int
+    usual: bool = True
 
 
 class _Watched(NamedTuple):
@@ -66,7 +71,7 @@ class DriftCounts:
                 row[0] = float(bins.fingerprint)
             self._watched[name] = _Watched(bins, row)
 
-    def count(self, name: str, bins: Bins | None, outcomes: Iterable[_Outcome]) -> None:
+    def count(self, name: str, bins: Bins | None, outcomes: Iterable[Outcome]) -> None:
         """Count answers of the model `name`; none of one that is no longer served."""
         watched = self._watched.get(name)
         if watched is None or watched.bins is not bins:

@@ -8,6 +8,7 @@ import logging
 import os
 import sys
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -115,12 +116,8 @@ def _lost(lines: int) -> logging.LogRecord:
 
 def places(error: BaseException | None) -> list[str]:
     """Return where an error went through, innermost last, without any value."""
-    found, trace = [], error.__traceback__ if error is not None else None
-    while trace is not None:
-        code = trace.tb_frame.f_code
-        found.append(f"{code.co_filename}:{trace.tb_lineno} {code.co_name}")
-        trace = trace.tb_next
-    return found
+    steps = traceback.walk_tb(None if error is None else error.__traceback__)
+    return [f"{frame.f_code.co_filename}:{line} {frame.f_code.co_name}" for frame, line in steps]
 
 
 def configure(level: str) -> None:

@@ -7,6 +7,7 @@ an eighth of what a short request takes; here it is 2 us. Its text form is used.
 The file of a worker that died is taken over by the next: what it counted stays counted, and files do not pile up.
 """
 
+import errno
 import json
 import logging
 import mmap
@@ -14,6 +15,7 @@ import os
 import struct
 from bisect import bisect_left
 from collections.abc import Iterable
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -22,6 +24,8 @@ from textcls._util.file_lock import is_locked, try_lock
 
 _LOGGER: Final = logging.getLogger(__name__)
 _NUMBERS, _SCRATCH = 1 << 15, 64
+NAMES: Final = ".names"
+_BINARY: Final[int] = getattr(os, "O_BINARY", 0)
 _SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _TEXTS: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
 _SCORES: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
@@ -135,19 +139,18 @@ Numbers = dict[_Key, list[float]]
 class Counts:
     """The numbers of one worker. For one thread: the event loop's."""
 
-    def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder
-        self._places: dict[_Key, int] = {}
-        self._used = 0
+    def __init__(self, folder: Path) -> None:
+        """Count in a file of the folder that the workers share."""
+        self._path, self._file = _claim(folder)
+        self._map = mmap.mmap(self._file, 8 * _NUMBERS)
+        self._numbers: memoryview[float] = memoryview(self._map).cast("d")
+        named = _named(self._path)
+        self._places = {key: place for key, (place, _) in named.items()}
+        self._used = max((place + size for place, size in named.values()), default=0)
         self._rows: dict[_Key, memoryview[float]] = {}
-        self._numbers: memoryview[float]
-        if folder is None:
-            self._numbers = memoryview(bytearray(8 * _NUMBERS)).cast("d")
-        else:
-            self._path, self._file = _claim(folder)
-            self._map = mmap.mmap(self._file, 8 * _NUMBERS)
-            self._numbers = memoryview(self._map).cast("d")
-            self._places, self._used = _places(self._path)
+        # Which number is which stands in a file beside them; what could not yet be written there is kept.
+        self._names = os.open(self._path.with_suffix(NAMES), os.O_WRONLY | os.O_CREAT | os.O_APPEND | _BINARY, 0o600)
+        self._unnamed = b""
         for family in (HEARTBEAT, GENERATION, IN_PROGRESS, QUEUE, HELD):
             self.set(family, 0)
         for family in (OVERLOADED, LIMITED, LINES_DROPPED):
@@ -158,12 +161,12 @@ class Counts:
 
     def close(self) -> None:
         """Leave the numbers to whoever comes next."""
-        if self._folder is not None:
-            for row in self._rows.values():
-                row.release()
-            self._numbers.release()
-            self._map.close()
-            os.close(self._file)
+        for row in self._rows.values():
+            row.release()
+        self._numbers.release()
+        self._map.close()
+        os.close(self._names)
+        os.close(self._file)
 
     def add(self, family: Family, *labels: str, by: float = 1.0) -> None:
         """Add to a counter or a gauge."""
@@ -201,48 +204,44 @@ class Counts:
             self._rows[key] = self._numbers[place : place + size]
         return self._rows[key]
 
-    def read(self) -> Numbers:
-        """Return the numbers by name and labels."""
-        return _split(self._numbers, self._places, self._used)
-
     def _register(self, key: _Key, size: int) -> int:
         if not self._has_room(size):
             # Tens of thousands of labels: better an answer without its count than no answer.
             return _NUMBERS - _SCRATCH
         place, self._used = self._used, self._used + size
         self._places[key] = place
-        self._write()
+        # A line end first: what a killed process or a full disk left of another line is then a line of its own.
+        self._unnamed += b"\n" + json.dumps([key, place, size]).encode()
+        self._name()
         return place
 
     def _has_room(self, size: int) -> bool:
         return self._used + size <= _NUMBERS - _SCRATCH
 
-    def _write(self) -> None:
-        """Say in a file beside the numbers which is which."""
-        if self._folder is None:
-            return
-        beside = self._path.with_suffix(".new")
+    def _name(self) -> None:
+        """Write down the new names."""
         try:
-            beside.write_text(json.dumps([[list(key), place] for key, place in self._places.items()] + [self._used]))
-            beside.replace(self._path.with_suffix(".json"))
+            if os.write(self._names, self._unnamed) != len(self._unnamed):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            self._unnamed = b""
         except OSError as error:
             # Better an answer whose count shows with the next new label than no answer.
-            _LOGGER.error("%s has no room for the name of a new count: %s", self._folder, os.strerror(error.errno or 0))
+            folder, why = self._path.parent, os.strerror(error.errno or 0)
+            _LOGGER.error("%s has no room for the name of a new count: %s", folder, why)
 
 
-def read_all(folder: Path | None, own: Counts | None) -> tuple[list[Numbers], int]:
+def read_all(folder: Path) -> tuple[list[Numbers], int]:
     """Return the numbers of all workers, living or not, those of the living first, and how many live.
 
     A process that serves no generation is not yet a worker, or is the supervisor.
     """
-    if folder is None:
-        return [own.read()] if own else [], 1 if own else 0
     living: list[Numbers] = []
     dead: list[Numbers] = []
     for path in sorted(folder.glob("*.counts")):
-        places, used = _places(path)
+        named = _named(path)
         with path.open("r+b") as file:
-            numbers = _split(memoryview(file.read()).cast("d"), places, used)
+            data = memoryview(file.read()).cast("d")
+            numbers = {key: list(data[place : place + size]) for key, (place, size) in named.items()}
             (living if generation_of(numbers) and is_locked(file.fileno()) else dead).append(numbers)
     return living + dead, len(living)
 
@@ -271,9 +270,9 @@ def heartbeats(folder: Path) -> list[Heartbeat]:
     return found
 
 
-def generations(folder: Path | None, own: Counts) -> list[int]:
+def generations(folder: Path) -> list[int]:
     """Return which generation each living worker serves."""
-    found, living = read_all(folder, own)
+    found, living = read_all(folder)
     return [generation_of(numbers) for numbers in found[:living]]
 
 
@@ -281,7 +280,7 @@ def _claim(folder: Path) -> tuple[Path, int]:
     """Return the path and the open file of a worker's numbers: those of one that died, or new ones."""
     for number in count():
         path = folder / f"{number}.counts"
-        file = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
+        file = os.open(path, os.O_RDWR | os.O_CREAT | _BINARY, 0o600)
         # Held as long as the process lives, however it ends.
         if not try_lock(file):
             os.close(file)
@@ -294,18 +293,16 @@ def _claim(folder: Path) -> tuple[Path, int]:
     raise AssertionError("count() has no end")
 
 
-def _places(path: Path) -> tuple[dict[_Key, int], int]:
-    try:
-        *places, used = json.loads(path.with_suffix(".json").read_bytes())
-    except FileNotFoundError:
-        return {}, 0
-    return {tuple(key): place for key, place in places}, used
-
-
-def _split(numbers: "memoryview[float]", places: dict[_Key, int], used: int) -> Numbers:
-    """Return the numbers by name and labels; none if nothing has been counted yet."""
-    ends = [*places.values(), used][1:]
-    return {key: list(map(float, numbers[at:end])) for (key, at), end in zip(places.items(), ends, strict=True)}
+def _named(path: Path) -> dict[_Key, tuple[int, int]]:
+    """Return where the numbers of each name begin, and how many there are; nothing if nothing has been counted yet."""
+    found: dict[_Key, tuple[int, int]] = {}
+    with suppress(FileNotFoundError):
+        for line in path.with_suffix(NAMES).read_bytes().splitlines():
+            # A line may be empty, or cut off.
+            with suppress(ValueError):
+                key, place, size = json.loads(line)
+                found[tuple(key)] = place, size
+    return found
 
 
 def generation_of(numbers: Numbers) -> int:

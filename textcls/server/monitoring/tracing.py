@@ -1,39 +1,10 @@
 """OpenTelemetry spans of requests: an extra, and off unless told. Never a text, nor anything else of a body."""
 
-from collections.abc import Iterator, Sized
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 from textcls._util import optional_dependencies
-
-
-class _Model(Protocol):
-    @property
-    def name(self) -> str: ...
-    @property
-    def version(self) -> str: ...
-
-
-class _Answered(Protocol):
-    @property
-    def served(self) -> _Model: ...
-    @property
-    def outcomes(self) -> Sized: ...
-
-
-class _Exchange(Protocol):
-    """What a span tells of a request."""
-
-    status: int
-    request_id: bytes
-    key: str | None
-
-    @property
-    def scope(self) -> Any: ...
-    @property
-    def route(self) -> str: ...
-    @property
-    def answer(self) -> _Answered | None: ...
 
 
 class Tracing:
@@ -52,8 +23,8 @@ class Tracing:
         self._extract, self._kind = propagate.extract, trace.SpanKind.SERVER
 
     @contextmanager
-    def span(self, exchange: _Exchange) -> Iterator[None]:
-        """Make a span of a request, from here to the end of the block."""
+    def span(self, exchange: Any) -> Iterator[None]:
+        """Make a span of a request, a `textcls.server.http.exchange.Exchange`, from here to the end of the block."""
         scope = exchange.scope
         carrier = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         with self._tracer.start_as_current_span(

@@ -126,7 +126,7 @@ class _Probes:
             return self._live()
         if path == b"/readyz":
             return self._ready()
-        content = exposition(*metrics.read_all(self._store.folder, None), self._store.shown())
+        content = exposition(*metrics.read_all(self._store.folder), self._store.shown())
         return 200, "text/plain; version=0.0.4; charset=utf-8", content
 
     def _live(self) -> _Response:

@@ -70,7 +70,7 @@ class Server(uvicorn.Server):
         self._begin(self._sweep())
         self._begin(self.service.watch())
         store, seconds = self.service.store, self.service.settings.watch_seconds
-        if store is not None and seconds:
+        if seconds:
             self._begin(watching.follow(store, seconds, self.service.reload))
         if threading.current_thread() is threading.main_thread():
             # Alone it cannot be replaced: what asks for that exchanges the models, and loses no request either.
@@ -93,13 +93,13 @@ class Server(uvicorn.Server):
             Exception: what ended a task in the background, and so the service.
         """
         self.service.draining = True
-        if self._supervisor is None and self.service.store is not None:
+        store = self.service.store
+        if self._supervisor is None:
             with suppress(SurroundingsError):  # It is gone, which is why the service stops.
-                self.service.store.drain()
+                store.drain()
         await self._until(lambda: False, self._drain_seconds)
         # A worker that is replaced leaves the listener to the others.
-        store = self.service.store
-        last = self._supervisor is None or store is None or store.draining
+        last = self._supervisor is None or store.draining
         await asyncio.gather(*(acceptor.stop(last=last) for acceptor in self._acceptors))
         await self._until(lambda: not self.server_state.connections, _LINGER_SECONDS)
         await super().shutdown(sockets)

@@ -142,7 +142,7 @@ async def prometheus(asked: Asked) -> Response:
         ShownModel(model.name, model.version, model.sha256, model.bins if watched else None)
         for model in service.generation.models.values()
     ]
-    found, living = metrics.read_all(service.folder, service.counts)
+    found, living = metrics.read_all(service.store.folder)
     # What chance does to distances is drawn, which takes some milliseconds now and then.
     content = await asyncio.to_thread(exposition, found, living, shown)
     return Ready(content, kind=b"text/plain; version=0.0.4; charset=utf-8")

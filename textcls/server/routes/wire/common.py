@@ -11,9 +11,10 @@ from textcls.errors import InputError
 from textcls.model.prediction import Prediction
 from textcls.model.text_columns import and_
 from textcls.server.inference import answers
-from textcls.server.inference.answers import EncodedAnswer, Outcome, Request
+from textcls.server.inference.answers import EncodedAnswer, Request
 from textcls.server.inference.parsing import load_json
 from textcls.server.models.registry import Served
+from textcls.server.monitoring.drift import Outcome
 from textcls.server.routes import answering
 from textcls.server.routes.answering import Problem
 from textcls.server.routes.dependencies import WITH_KEY

@@ -17,8 +17,9 @@ from textcls import __version__
 from textcls.errors import InputError, NotFoundError
 from textcls.model.prediction import Prediction
 from textcls.server.inference import answers
-from textcls.server.inference.answers import EncodedAnswer, Outcome, Request
+from textcls.server.inference.answers import EncodedAnswer, Request
 from textcls.server.models.registry import Generation, Served
+from textcls.server.monitoring.drift import Outcome
 from textcls.server.routes.answering import json, takes
 from textcls.server.routes.dependencies import FOR_ALL, Asked
 from textcls.server.routes.wire import common

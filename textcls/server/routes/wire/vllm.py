@@ -15,8 +15,9 @@ from fastapi import Response
 from textcls.errors import InputError
 from textcls.model.prediction import Prediction
 from textcls.server.inference import answers
-from textcls.server.inference.answers import Outcome, Request
+from textcls.server.inference.answers import Request
 from textcls.server.models.registry import Generation, Served
+from textcls.server.monitoring.drift import Outcome
 from textcls.server.routes.answering import takes
 from textcls.server.routes.dependencies import Asked
 from textcls.server.routes.wire import common
