@@ -8,6 +8,8 @@ import pytest
 
 from tests.command_line import fail, read_rows, run, succeed, write_rows
 from textcls import Classifier
+from textcls.display.terminal.evaluation import confusion_table
+from textcls.evaluation import metrics
 
 
 @pytest.fixture
@@ -48,6 +50,15 @@ def test_evaluate_prints_scores_a_table_of_labels_and_the_confusions(model_path:
         assert shown in [line.split() for line in output.splitlines()]
     assert "right \\ answered" in output
     assert "The model does not know 'gossip': rows with such labels count as errors." in output
+
+
+def test_a_matrix_too_wide_to_read_gives_way_to_the_most_frequent_confusions() -> None:
+    labels = [f"a label with a long name, number {number}" for number in range(30)]
+    found = metrics.report(np.eye(30)[[1, 1] * 20], np.array([0, 1] * 20), labels)
+    for width in (80, 10_000):
+        table = confusion_table(found, width)
+        assert table is not None
+        assert table.title == "most frequent confusions"
 
 
 @pytest.mark.parametrize("command", ["evaluate", "report"])

@@ -166,6 +166,12 @@ def test_a_long_parquet_file_is_written_in_row_groups(tmp_path: Path, monkeypatc
     assert pyarrow.parquet.ParquetFile(tmp_path / "b.parquet").num_row_groups == 11
 
 
+def test_half_a_character_is_told_and_not_blamed_on_a_type(write: Write, tmp_path: Path) -> None:
+    path = write("a.jsonl", '{"text": "\\ud83d half"}\n')
+    with pytest.raises(InputError, match=r"an unpaired surrogate cannot be written as UTF-8; .*text"):
+        copied(path, tmp_path / "b.parquet")
+
+
 def test_values_that_fit_no_one_type_of_parquet_are_told(write: Write, tmp_path: Path) -> None:
     path = write("a.jsonl", '{"text": "a", "n": 1}\n{"text": "b", "n": "two"}\n')
     with pytest.raises(InputError, match=r"the values of column 'n' do not fit a single Parquet type; write JSONL"):

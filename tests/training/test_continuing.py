@@ -149,6 +149,15 @@ def test_all_rows_that_there_ever_were_are_known_as_learned(first: Path, tmp_pat
     ]
 
 
+def test_rows_of_one_new_label_are_no_mistake_where_a_training_goes_on(tmp_path: Path, sample_path: Path) -> None:
+    quick = ("--epochs", "1", "--vectors", "none", "--size", "small")
+    succeed("train", sample_path, "--state", tmp_path / "s", "-o", tmp_path / "a.onnx", *quick)
+    rows = write_rows(tmp_path / "new.csv", [("text", "label"), *((f"I praise lamp {i}", "praise") for i in range(30))])
+    result = run("train", rows, "--from", tmp_path / "s", "-o", tmp_path / "b.onnx", "--state", tmp_path / "t")
+    assert "training needs at least two labels" not in result.stderr
+    assert "praise" in Classifier.load(tmp_path / "b.onnx").labels
+
+
 def test_names_that_labels_had_are_known_where_a_training_goes_on(tmp_path: Path, sample_path: Path) -> None:
     names = write_rows(tmp_path / "map.csv", [("label", "new_label"), ("account", "people"), ("sales", "shop")])
     quick = ("--epochs", "1", "--vectors", "none", "--size", "small")

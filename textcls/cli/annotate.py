@@ -11,7 +11,6 @@ from typing import Final
 import click
 
 from textcls._util import optional_dependencies
-from textcls._util.atomic_write import check_not_an_input
 from textcls.annotation.annotate import Asking
 from textcls.annotation.journal import Journal
 from textcls.annotation.panel import Annotator, Panel, is_answered
@@ -35,6 +34,7 @@ from textcls.cli.options import (
     new_text_column_option,
     reading_options,
 )
+from textcls.cli.outputs import TABLE
 from textcls.cli.reading import Reading
 from textcls.cli.settings import found_unasked
 from textcls.data import ReadOptions
@@ -83,7 +83,7 @@ _FIRST: Final = 20
     help="The language model, as its server calls it; of several the mean counts, and it is said where they disagree.",
 )
 @click.option("--endpoint", metavar="URL", help="Address of an OpenAI-compatible server.  [default: OpenAI's]")
-@click.option("--output", "-o", type=PATH, required=True, help="Write the answered rows here: .csv, .jsonl, .parquet.")
+@click.option("--output", "-o", type=TABLE, required=True, help="Write the answered rows here: .csv, .jsonl, .parquet.")
 @click.option("--several", is_flag=True, help="A text may have several labels, or none: each is answered yes or no.")
 @click.option(
     "--samples",
@@ -149,7 +149,6 @@ def annotate(
 
     if str(output) == "-":
         raise ConfigError("Answers are kept beside the output: name a file, and not standard output.")
-    check_not_an_input(output, [path for path in (texts, labels, labelled, prompt) if path is not None])
     table = NewTable.at(output, escape_formulas=escape_formulas)
     models = tuple(dict.fromkeys(models))
     costs = _prices(prices, models)

@@ -9,11 +9,9 @@ import click
 from click.core import ParameterSource
 
 from textcls._util import optional_dependencies
-from textcls._util.atomic_write import check_not_an_input
 from textcls.cli.columns_beside import column_option, named_columns, read_columns
 from textcls.cli.options import (
     DATA,
-    PATH,
     data_argument,
     escape_formulas_option,
     new_label_column_option,
@@ -22,6 +20,7 @@ from textcls.cli.options import (
     reading_options,
     target_options,
 )
+from textcls.cli.outputs import TABLE
 from textcls.cli.reading import Reading
 from textcls.data import TargetOptions
 from textcls.data.columns import ANSWER
@@ -60,12 +59,12 @@ AUDIT: Final = "textcls_training.audit.rows:audit_rows"
     "or one with several labels per row.",
 )
 @click.option(
-    "--suspects", type=PATH, metavar="FILE", help="With --labels: write these rows, with the label that each may have."
+    "--suspects", type=TABLE, metavar="FILE", help="With --labels: write these rows, with the label that each may have."
 )
 @click.option(
     "--write",
     "mended_path",
-    type=PATH,
+    type=TABLE,
     metavar="FILE",
     help="Write the rows, mended, to this file.",
 )
@@ -114,7 +113,7 @@ def check(
     _check_outputs(mended_path, suspects, targets, mends=bool(kinds), audits=audits, escape_formulas=escape_formulas)
     mended_table = None
     if mended_path is not None:
-        _check_place(mended_path, data, suspects, targets)
+        _check_place(mended_path, targets)
         mended_table = NewTable.at(mended_path, escape_formulas=escape_formulas)
     kinds = kinds or mending.KINDS
     table_of_suspects = None if suspects is None else NewTable.at(suspects, escape_formulas=escape_formulas)
@@ -184,16 +183,12 @@ def _check_outputs(
         raise ConfigError("--merge-rows makes one row of several, and --write and --suspects copy rows; leave one out.")
 
 
-def _check_place(path: Path, data: Sequence[Readable], suspects: Path | None, targets: TargetOptions) -> None:
-    """Refuse to write mended rows where something else is, or would be read again."""
+def _check_place(path: Path, targets: TargetOptions) -> None:
+    """Refuse to write mended rows of weighted ones, or to standard output."""
     if targets.weight_column is not None:
         raise ConfigError("--write mends rows that all count alike; leave --weight-column out.")
-    if path in (STANDARD, suspects):
+    if path == STANDARD:
         raise ConfigError("--write needs a file of its own.")
-    check_not_an_input(path, data)
-    folders = [each for each in data if isinstance(each, Path) and each.is_dir()]
-    if any(path.resolve().is_relative_to(each.resolve()) for each in folders):
-        raise ConfigError(f"{path} is in a folder that is read, and would be read with it; name another place.")
 
 
 def _write_mended(table: NewTable, mended: Mended) -> None:

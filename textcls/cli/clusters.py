@@ -10,8 +10,8 @@ from typing import Any, Final, get_args
 
 import click
 
-from textcls._util.atomic_write import check_not_an_input, check_output_path
 from textcls.cli.options import PATH, escape_formulas_option, model_argument, reading_options, text_column_option
+from textcls.cli.outputs import OUTPUT, TABLE
 from textcls.cli.reading import Reading
 from textcls.cli.showing import show_found
 from textcls.data.columns import DEFAULT_LABEL_COLUMN
@@ -39,7 +39,7 @@ METHODS: Final = get_args(Method)
 )
 @model_argument
 @click.argument("data", type=PATH)
-@click.option("--output", "-o", type=PATH, metavar="FILE", help="Write a page that needs nothing but a browser.")
+@click.option("--output", "-o", type=OUTPUT, metavar="FILE", help="Write a page that needs nothing but a browser.")
 @click.option(
     "--map", "map_method", type=click.Choice(METHODS), help="How texts are laid out on the page.  [default: tsne]"
 )
@@ -52,7 +52,7 @@ METHODS: Final = get_args(Method)
 )
 @click.option(
     "--assign",
-    type=PATH,
+    type=TABLE,
     metavar="FILE",
     help="Write the texts with their cluster as the label, to correct and train on: .csv, .tsv, .jsonl or .parquet.",
 )
@@ -96,9 +96,6 @@ def clusters(
         raise ConfigError(f"{'--names' if names else '--threshold'} needs --assign and a file.")
     if assign is None and escape_formulas:
         raise ConfigError("--escape-formulas is for the file of --assign; leave it out.")
-    for path in filter(None, (output, assign)):
-        check_not_an_input(path, [model, data])
-        check_output_path(path)
     table = None if assign is None else NewTable.at(assign, escape_formulas=escape_formulas)
     # Nobody sees a map that is neither on a page nor in JSON.
     method = map_method or ("tsne" if output is not None or as_json else "none")

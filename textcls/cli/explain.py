@@ -9,9 +9,10 @@ from typing import Any, Final
 
 import click
 
-from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
+from textcls._util.atomic_write import atomic_write
 from textcls.cli.grouped_help import Group, GroupedCommand
-from textcls.cli.options import PATH, exchange_option, html_option, model_argument, threshold_option
+from textcls.cli.options import PATH, exchange_option, model_argument, threshold_option
+from textcls.cli.outputs import OUTPUT, html_option
 from textcls.cli.reading import Reading
 from textcls.data import BadRows, ReadOptions
 from textcls.display.html import explanation as html_explanation
@@ -123,7 +124,7 @@ _GROUPS: Final = (
 @click.option(
     "--plot",
     "plot_path",
-    type=PATH,
+    type=OUTPUT,
     metavar="FILE",
     help="Write a plot for slides: from the bias to the logit, token by token; .svg, .png or .pdf.",
 )
@@ -158,10 +159,6 @@ def explain(
     exchanged = [] if groups is None else read_groups(groups)
     classifier = Classifier.load(model)
     others = [] if others_path is None else load_others(others_path, classifier)
-    for output in (html, plot_path):
-        if output is not None:
-            check_not_an_input(output, [path for path in (model, rows_path) if path is not None])
-            check_output_path(output)
     row = _row(_text(words, model), columns, classifier.info)
     prediction = classifier.predict(row, explain=True, threshold=threshold)
     explanation = explanation_of(prediction)

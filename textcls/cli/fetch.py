@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from textcls._util.atomic_write import check_output_path
-from textcls.cli.options import PATH
+from textcls.cli.outputs import TABLE
 from textcls.data.fetching import SECONDS
 from textcls.data.fetching import fetch as fetch_file
 from textcls.model.artifact import MOST_BYTES
@@ -19,7 +19,7 @@ from textcls.model.artifact import MOST_BYTES
     metavar="HEX",
     help="The SHA-256 of the file, in hexadecimal, as sha256sum prints it.",
 )
-@click.option("--output", "-o", type=PATH, required=True, help="File to write.")
+@click.option("--output", "-o", type=TABLE, required=True, help="File to write.")
 @click.option(
     "--max-bytes",
     type=click.IntRange(1),

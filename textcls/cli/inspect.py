@@ -6,17 +6,17 @@ from typing import Final
 import click
 from click.core import ParameterSource
 
-from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
+from textcls._util.atomic_write import atomic_write
 from textcls.cli.lexicon import check_lexicon_path, show_lexicon, terms_of, write_lexicon
 from textcls.cli.options import (
     PATH,
     exchange_option,
-    html_option,
     model_argument,
     once,
     reading_options,
     text_column_option,
 )
+from textcls.cli.outputs import OUTPUT, TABLE, html_option
 from textcls.cli.reading import Reading
 from textcls.cli.showing import show_found
 from textcls.display.html.exchanges import exchange_fragment
@@ -82,7 +82,7 @@ _OF_WORDS: Final = ("only", "top")
 @click.option(
     "--lexicon",
     "lexicon_path",
-    type=PATH,
+    type=TABLE,
     metavar="FILE",
     help="Write what the model says of each word and pair of the texts, for every label: .csv or .json.",
 )
@@ -106,7 +106,7 @@ _OF_WORDS: Final = ("only", "top")
 @click.option(
     "--plot",
     "plot_path",
-    type=PATH,
+    type=OUTPUT,
     metavar="FILE",
     help="Write a plot of what each column beside the text adds: .svg, .png or .pdf.",
 )
@@ -129,19 +129,18 @@ def inspect(
     reading: Reading,
 ) -> None:
     """Show labels, settings, training summary and format of MODEL; with --evidence, which words its answers rest on."""
-    _check_together(data, words=words)
+    _check_together(data, lexicon_path, words=words)
     classifier = Classifier.load(model)
     if words:
         show_lexicon(lexicon_of(classifier, terms_of([classifier], None)), only, top)
         return
     if plot_path is not None:
-        _write_plot(plot_path, model, classifier)
+        _write_plot(plot_path, classifier)
         return
     if data is None:
         _show_facts(model, classifier, as_json, verbose)
         return
     once([path for path in (data, against) if path is not None])
-    _check_outputs([path for path in (model, data, against) if path is not None], html, lexicon_path)
     only = tuple(map(classifier.known_as, only))
     for label in only:
         label_number(classifier.labels, label)  # Refused before the file is opened.
@@ -180,8 +179,10 @@ def _groups(path: Path, classifier: Classifier, reading: Reading) -> Groups:
     return read_groups(path)
 
 
-def _check_together(data: Path | None, *, words: bool) -> None:
-    """Refuse options that do not go together."""
+def _check_together(data: Path | None, lexicon_path: Path | None, *, words: bool) -> None:
+    """Refuse options that do not go together, and a name of a lexicon that has no format."""
+    if lexicon_path is not None:
+        check_lexicon_path(lexicon_path)
     for other in ("data", "words", "as_json"):
         if len(given := _given("plot_path", other)) > 1:
             raise ConfigError(f"{given[0]} and {given[1]} are told one at a time; give one of them.")
@@ -198,16 +199,6 @@ def _check_together(data: Path | None, *, words: bool) -> None:
         raise ConfigError(f"{whole[0]} writes or shows its table whole; leave {less[0]} out.")
 
 
-def _check_outputs(inputs: list[Path], html: Path | None, lexicon_path: Path | None) -> None:
-    """Refuse what cannot be written, or would overwrite what is read, before the work."""
-    if lexicon_path is not None:
-        check_lexicon_path(lexicon_path)
-    for path in (html, lexicon_path):
-        if path is not None:
-            check_not_an_input(path, inputs)
-            check_output_path(path)
-
-
 def _given(*names: str) -> list[str]:
     """Return those of the options that stand on the command line; in a file of settings they may wait for their use."""
     context = click.get_current_context()
@@ -215,11 +206,9 @@ def _given(*names: str) -> list[str]:
     return [option.opts[0] for option in context.command.params if option.name in given]
 
 
-def _write_plot(path: Path, model: Path, classifier: Classifier) -> None:
+def _write_plot(path: Path, classifier: Classifier) -> None:
     figures.require("--plot")
     form = figures.format_of(path)
-    check_not_an_input(path, [model])
-    check_output_path(path)
     picture = figures.content(plot_columns(column_effects(classifier), classifier.labels), form)
     with atomic_write(path) as file:
         file.write(picture)

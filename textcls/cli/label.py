@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple, get_args
 import click
 
 from textcls._util import optional_dependencies
-from textcls._util.atomic_write import check_not_an_input
 from textcls.cli.options import PATH, new_label_column_option, new_text_column_option, reading_options
+from textcls.cli.outputs import TABLE
 from textcls.cli.reading import Reading
 from textcls.data import compression, formats
 from textcls.data.labelled import LabelledRow
@@ -54,7 +54,7 @@ def _names(_context: click.Context, _parameter: click.Parameter, value: str | No
 @click.option(
     "-o",
     "--output",
-    type=PATH,
+    type=TABLE,
     metavar="FILE",
     help="JSON lines of answers, which textcls train reads; a file that is there is continued.  [default: DATA's "
     "name with .labels.jsonl]",
@@ -106,7 +106,6 @@ def label(
         raise ConfigError("--label-columns brings answers to texts without labels, and --suspects looks at labels.")
     bare = data if compression.by_name(data) is None else data.with_suffix("")
     output = output or bare.with_suffix(".labels.jsonl")
-    check_not_an_input(output, [data])
     if formats.by_name(output) not in (None, "jsonl") or compression.by_name(output) is not None:
         plain = output if compression.by_name(output) is None else output.with_suffix("")
         raise ConfigError(f"Answers are written as JSON lines: name the --output {plain.with_suffix('.jsonl')}.")

@@ -9,6 +9,7 @@ import click
 
 from textcls._util.atomic_write import atomic_write, check_not_an_input, check_output_path
 from textcls.cli.options import PATH, escape_formulas_option, model_argument
+from textcls.cli.outputs import TABLE
 from textcls.display.terminal.console import show, stdout_console
 from textcls.display.terminal.lexicon import changes_report, lexicon_report
 from textcls.display.text import plural
@@ -41,7 +42,7 @@ _ENDINGS = (".csv", ".json")
     metavar="PATH",
     help="With --output: also write the range of each weight over other models of the same rows, as in explain.",
 )
-@click.option("--output", "-o", type=PATH, metavar="FILE", help="Write the whole table: .csv or .json.")
+@click.option("--output", "-o", type=TABLE, metavar="FILE", help="Write the whole table: .csv or .json.")
 @escape_formulas_option
 @click.option("--label", "only", multiple=True, metavar="LABEL", help="Show only this label; may be repeated.")
 @click.option(
@@ -76,8 +77,8 @@ def lexicon(
         label_number(classifier.labels, label)
     first = None if before is None else Classifier.load(before)
     if output is not None:
-        lists = [word_lists.beside(path) for path in (model, before) if path is not None] if words is None else [words]
-        check_not_an_input(output, [model, *([] if before is None else [before]), *lists])
+        lists = [word_lists.beside(path) for path in (model, before) if path is not None] if words is None else []
+        check_not_an_input(output, lists)
         check_lexicon_path(output)
     terms = terms_of([one for one in (classifier, first) if one is not None], words)
     if first is not None and before is not None:

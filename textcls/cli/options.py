@@ -7,6 +7,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from textcls.cli.outputs import NamedPath
 from textcls.cli.reading import Reading
 from textcls.data import (
     BadRows,
@@ -27,16 +28,6 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def readable(name: str) -> Path | RemoteFile:
     """Return what a name on the command line means: a path of this machine, or the file that a URL names."""
     return RemoteFile(name) if is_url(name) else Path(name)
-
-
-class NamedPath(click.Path):
-    """A path of this machine. An empty one, as a shell makes of a variable that is not set, would be where one is."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path, or refuse an empty one."""
-        if not str(value):
-            self.fail("The name is empty; is a variable of the shell not set?", param, ctx)
-        return super().convert(value, param, ctx)
 
 
 class _Data(NamedPath):
@@ -97,7 +88,6 @@ exchange_option = click.option(
     metavar="FILE",
     help="Words to exchange for each other, one group per line, separated by commas: he, she",
 )
-html_option = click.option("--html", type=PATH, metavar="FILE", help="Write a self-contained HTML page.")
 label_column_option = click.option(
     "--label-column",
     cls=OnceOption,

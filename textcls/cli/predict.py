@@ -11,7 +11,6 @@ import click
 
 from textcls.cli.grouped_help import READING, Group, GroupedCommand
 from textcls.cli.options import (
-    NamedPath,
     delimiter,
     engine_options,
     escape_formulas_option,
@@ -24,6 +23,7 @@ from textcls.cli.options import (
     text_column_option,
     threshold_option,
 )
+from textcls.cli.outputs import NamedPath
 from textcls.cli.reading import Reading
 from textcls.data import formats, storage, writing
 from textcls.data.rows import Format

@@ -8,9 +8,8 @@ from typing import Any, Final
 import click
 
 from textcls._util import optional_dependencies
-from textcls._util.atomic_write import check_not_an_input, check_output_path, write_computed
+from textcls._util.atomic_write import write_computed
 from textcls.cli.options import (
-    PATH,
     data_argument,
     label_column_option,
     label_options,
@@ -19,6 +18,7 @@ from textcls.cli.options import (
     reading_options,
     text_column_option,
 )
+from textcls.cli.outputs import TABLE
 from textcls.cli.reading import Reading
 from textcls.data import TargetOptions
 from textcls.data.memory import Readable
@@ -44,7 +44,7 @@ _BY_NAME: Final = {".html": "html", ".htm": "html", ".md": "markdown", ".json": 
 @click.option(
     "--output",
     "-o",
-    type=PATH,
+    type=TABLE,
     help="File to write: .html, .md or .json.  [default: what matters most, on standard output]",
 )
 @click.option(
@@ -104,9 +104,6 @@ def report(
         with optional_dependencies.needed_by("--mlflow"):
             optional_dependencies.look_for("mlflow")
     once(data)
-    if output is not None:
-        check_not_an_input(output, [model, *data])
-        check_output_path(output)
     classifier = Classifier.load(model)
     costs = None
     if error_cost is not None or abstention_cost is not None:

@@ -28,6 +28,8 @@ _UNASKED: Final = "textcls.settings.unasked"
 _OF_SERVICES: Final = re.compile(r"_SERVICE_(HOST|PORT(_\w+)?)=|_PORT_\d+_\w+=|_PORT=\w+://")
 # The file that was named, if it says nothing of the command.
 _WITHOUT: Final = "textcls.settings.without"
+# Which file the options come from, if one does.
+_FILE: Final = "textcls.settings.file"
 
 
 def key_of(option: click.Parameter) -> str:
@@ -56,6 +58,7 @@ def add(command: click.Command, commands: Sequence[str]) -> None:
         # Completion must not fail for what the file holds.
         if found is not None and not context.resilient_parsing:
             context.default_map = defaults(found, context, commands)
+            context.meta[_FILE] = found
             context.meta[_UNASKED] = path is None
             named = context.get_parameter_source("config") is click.core.ParameterSource.COMMANDLINE
             if named and command.name not in _tables(found):
@@ -83,8 +86,8 @@ def found_unasked(option: str) -> bool:
 
 
 def _telling(command: click.Command, run: Callable[..., Any], commands: Sequence[str]) -> Callable[..., Any]:
-    """Return what runs a command, and says before what a file sets unasked, or that one that was named, or a variable,
-    sets nothing.
+    """Return what runs a command after its outputs were checked, and says before what a file sets unasked, or that one
+    that was named, or a variable, sets nothing.
 
     A file cannot silence what is said of it: `--quiet` does, or its variable.
     """
@@ -103,6 +106,9 @@ def _telling(command: click.Command, run: Callable[..., Any], commands: Sequence
             names = [key_of(one) for one in command.params if found_unasked(one.name or "")]
             if names:
                 click.echo(f"Note: {NAME} in this folder sets {listed(names)}.", err=True)
+        from textcls.cli import outputs  # Help and completion need none of what this imports.
+
+        outputs.check(context, context.meta.get(_FILE))
         return run(*args, **given)
 
     return told

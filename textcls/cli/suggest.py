@@ -5,8 +5,8 @@ from typing import Final
 
 import click
 
-from textcls._util.atomic_write import check_not_an_input
 from textcls.cli.options import PATH, escape_formulas_option, reading_options, text_column_option
+from textcls.cli.outputs import TABLE
 from textcls.cli.reading import Reading
 from textcls.data.rows import Row
 from textcls.data.writing import NewTable
@@ -33,7 +33,7 @@ _MODEL_ENDINGS: Final = (".onnx",)
     "-n", "--number", type=click.IntRange(1), default=DEFAULT_NUMBER, show_default=True, help="How many rows to choose."
 )
 @click.option(
-    "-o", "--output", type=PATH, metavar="FILE", help="Write the rows: .csv, .tsv, .jsonl, .parquet or .xlsx."
+    "-o", "--output", type=TABLE, metavar="FILE", help="Write the rows: .csv, .tsv, .jsonl, .parquet or .xlsx."
 )
 @click.option(
     "--labelled",
@@ -74,7 +74,6 @@ def suggest_command(
         raise ConfigError("--at-random draws from all rows, and --labelled leaves some out; give one of them.")
     table = None
     if output is not None:
-        check_not_an_input(output, [*files, *labelled])
         table = NewTable.at(output, escape_formulas=escape_formulas)
     classifier = None if model is None else Classifier.load(model)
     training = None if classifier is None else classifier.info

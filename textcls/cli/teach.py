@@ -8,13 +8,12 @@ import click
 
 from textcls._util.atomic_write import check_output_path
 from textcls.cli.options import (
-    PATH,
-    NamedPath,
     label_column_option,
     model_argument,
     reading_options,
     text_column_option,
 )
+from textcls.cli.outputs import NamedPath, Output
 from textcls.cli.reading import Reading
 from textcls.data.rows import Bad, Row
 from textcls.display.plain_data import json_line
@@ -57,7 +56,9 @@ _THRESHOLD: Final = (
 )
 @click.option("--example", "given", multiple=True, metavar="TEXT", help="An example text of LABEL; may be repeated.")
 @click.option("--take-back", "back", multiple=True, metavar="LABEL", help="Forget what a label was taught.")
-@click.option("--output", "-o", type=PATH, help="Write the model to this file.  [default: replace MODEL]")
+@click.option(
+    "--output", "-o", type=Output(instead_of="model"), help="Write the model to this file.  [default: replace MODEL]"
+)
 @text_column_option
 @label_column_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from textcls.cli.options import PATH, NamedPath, model_argument
+from textcls.cli.options import PATH, model_argument
+from textcls.cli.outputs import NamedPath
 from textcls.display.html import site
 
 

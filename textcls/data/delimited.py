@@ -285,7 +285,7 @@ class Writer:
 
     def _no_form(self, character: str) -> str:
         if "\ud800" <= character <= "\udfff":
-            return "an unpaired surrogate cannot be written as UTF-8; write JSONL, which escapes it"
+            return plain.NO_FORM
         return f"{character!r} cannot be written in {self.encoding}; write UTF-8, or utf-8-sig for Excel"
 
     def close(self) -> None:

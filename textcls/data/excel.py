@@ -284,7 +284,9 @@ class Writer:
         self.book = openpyxl.Workbook(write_only=True)
         self.sheet = self.book.create_sheet("answers")
         self.cell, self.into_archive = openpyxl.cell.WriteOnlyCell, openpyxl.writer.excel.ExcelWriter
-        self.written = re.compile(f"{openpyxl.cell.cell.ILLEGAL_CHARACTERS_RE.pattern}|[\ufffe\uffff]|_(?={_ESCAPED})")
+        illegal = openpyxl.cell.cell.ILLEGAL_CHARACTERS_RE.pattern
+        # A carriage return would be read as a line feed.
+        self.written = re.compile(f"{illegal}|[\r\ufffe\uffff]|_(?={_ESCAPED})")
         self.rows = 0
 
     def write(self, rows: Sequence[Row], answers: Sequence[Mapping[str, Any]]) -> None:

@@ -6,6 +6,7 @@ from typing import IO, Any, Final
 
 from textcls._util import optional_dependencies
 from textcls.data import arrow
+from textcls.data.plain import NO_FORM
 from textcls.data.rows import LONGEST, TOO_LONG, Content, Row, Unreadable, require_known, unpacks_to_too_much
 from textcls.data.source import Source, seekable
 from textcls.errors import InputError
@@ -141,7 +142,9 @@ class Writer:
     def _array(self, name: str, values: list[Any], kind: Any) -> Any:
         try:
             return self.pyarrow.array(values, kind)
-        except (self.pyarrow.ArrowException, UnicodeEncodeError, OverflowError, TypeError, ValueError) as error:
+        except UnicodeEncodeError as error:
+            raise InputError(f"{self.rows[0].where} or after: {NO_FORM} (column {name!r}).") from error
+        except (self.pyarrow.ArrowException, OverflowError, TypeError, ValueError) as error:
             where = self.rows[0].where
             raise InputError(
                 f"{where} or after: the values of column {name!r} do not fit a single Parquet type; write JSONL."

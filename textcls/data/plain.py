@@ -1,9 +1,12 @@
 """Values without a type in CSV and JSON, as Parquet has them: times and decimals as they are shown, bytes as text."""
 
 import json
+from typing import Final
 
 from textcls.data.rows import Row
 from textcls.errors import InputError
+
+NO_FORM: Final = "an unpaired surrogate cannot be written as UTF-8; write JSONL, which escapes it"
 
 
 def text_of(value: object) -> str:

@@ -27,6 +27,8 @@ from textcls.evaluation.selective_prediction import CONFIDENCE, OperatingPoint
 from textcls.evaluation.unknown_labels import unknown_labels_sentence
 
 WORST_CONFUSIONS: Final = 10
+# Columns of the widest matrix of confusions, also where lines are not wrapped, as in a pipe.
+WIDEST: Final = 200
 # Of fewer rows it is told how much of an accuracy may be chance.
 FEW_ROWS: Final = 100
 
@@ -124,10 +126,10 @@ def label_table(report: ClassificationReport) -> Iterator[Table | Text]:
 
 
 def confusion_table(report: ClassificationReport, width: int) -> Table | None:
-    """Return the confusion matrix; if it is wider than `width`, the confusions that occur most, if any."""
+    """Return the confusion matrix; if it is wider than `width` or `WIDEST`, the confusions that occur most, if any."""
     names = [named(label.label) for label in report.labels]
     heads = ["right \\ answered", *names]
-    if max(map(cell_len, heads)) + sum(2 + max(4, cell_len(name)) for name in names) > width:
+    if max(map(cell_len, heads)) + sum(2 + max(4, cell_len(name)) for name in names) > min(width, WIDEST):
         return _worst_confusions(report)
     table = table_of([heads[0]], names)
     for name, row in zip(names, report.confusion, strict=True):

@@ -29,6 +29,7 @@ from textcls.cli.options import (
     reading_options,
     target_options,
 )
+from textcls.cli.outputs import OUTPUT
 from textcls.cli.reading import Reading
 from textcls.data import BadRows, TargetOptions, compression
 from textcls.data.label_tree import read_tree
@@ -95,7 +96,7 @@ _GROUPS: Final = (
 
 @click.command(cls=GroupedCommand, groups=_GROUPS, epilog="Example: textcls train tickets.csv --output tickets.onnx")
 @data_argument
-@click.option("--output", "-o", type=PATH, help="ONNX file to write.  [default: DATA with the suffix .onnx]")
+@click.option("--output", "-o", type=OUTPUT, help="ONNX file to write.  [default: DATA with the suffix .onnx]")
 @new_text_column_option
 @new_label_column_option
 @column_option("What a column does not bring on held-out rows is left out.")
@@ -242,7 +243,7 @@ def train(
     reading.bad.empty = 0  # The warnings tell of empty texts, and where they are.
     reading.say_skipped()
     clock.lap("reading")
-    _warn(rows, valid_rows, reading)
+    _warn(rows, valid_rows, reading, goes_on=from_state is not None)
     clock.lap("checking")
     # Progress goes to standard error, so that `| head` or a closed pipe never ends a training.
     trained = partial(
@@ -377,11 +378,13 @@ def _check_teaching(unlabelled: Sequence[Readable], probabilities: str | None, t
         raise ConfigError("--teacher and --probabilities both label the unlabelled texts; use only one of them.")
 
 
-def _warn(rows: Rows, valid: Rows | None, reading: Reading) -> None:
+def _warn(rows: Rows, valid: Rows | None, reading: Reading, *, goes_on: bool) -> None:
+    """Tell what may be wrong with rows; of those that a training goes on with, other labels are in its own rows."""
     if reading.quiet:
         return
     for finding in find(Survey.of(rows), Survey.of(valid) if valid else None):
-        click.echo(f"Warning: {finding}", err=True)
+        if not (goes_on and finding.kind == "one-label"):
+            click.echo(f"Warning: {finding}", err=True)
 
 
 def run_training(

@@ -9,8 +9,8 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from textcls._util.atomic_write import check_not_an_input, check_output_path
-from textcls.cli.options import PATH, NamedPath, new_text_column_option, once, reading_options
+from textcls.cli.options import PATH, new_text_column_option, once, reading_options
+from textcls.cli.outputs import OUTPUT, NamedPath
 from textcls.cli.reading import Reading
 from textcls.data.columns import DEFAULT_TEXT_COLUMNS
 from textcls.display.terminal.console import stderr_console
@@ -32,7 +32,7 @@ Command = Callable[..., Any]
 def _common(command: Command) -> Command:
     """Give a command the options that both have."""
     options = (
-        click.option("--output", "-o", type=PATH, required=True, help="File of vectors to write."),
+        click.option("--output", "-o", type=OUTPUT, required=True, help="File of vectors to write."),
         click.option(
             "--most",
             type=click.IntRange(1, file.MOST_WORDS),
@@ -82,8 +82,6 @@ def vectors() -> None:
 @_common
 def import_(given: Path, output: Path, most: int, dims: int, bits: str, source: str | None, licence: str) -> None:
     """Import the vectors in FILE: text of word2vec, GloVe or fastText (.gz too), or a model2vec folder."""
-    check_not_an_input(output, [given])
-    check_output_path(output)
     about = {"source": source or given.name, "licence": licence, "source_sha256": _sha256(given)}
     if given.is_dir():
         words, row_VD = model2vec.read(given, most)
@@ -136,8 +134,6 @@ def distil_(
     if text_columns and not texts_of:
         raise ConfigError("--text-column needs --texts, the file of the texts.")
     once([word_list, *texts_of])
-    check_not_an_input(output, [word_list, *texts_of])
-    check_output_path(output)
     words = distil.read_words(word_list, most)
     texts = _read_texts(texts_of, text_columns, reading) if texts_of else None
     about = {"source": source or Path(teacher).name, "licence": licence, "words_sha256": _sha256(word_list)}

@@ -5,9 +5,8 @@ from pathlib import Path
 import click
 
 from textcls._util import optional_dependencies
-from textcls._util.atomic_write import check_not_an_input, check_output_path, write_computed
+from textcls._util.atomic_write import write_computed
 from textcls.cli.options import (
-    PATH,
     data_argument,
     engine_options,
     new_label_column_option,
@@ -16,6 +15,7 @@ from textcls.cli.options import (
     reading_options,
     target_options,
 )
+from textcls.cli.outputs import OUTPUT
 from textcls.cli.reading import Reading
 from textcls.data import TargetOptions, read_labelled
 from textcls.display.plain_data import json_line
@@ -32,7 +32,7 @@ optional_dependencies.look_for("onnx", "numba", "scipy", "sklearn")
 
 @click.command(epilog="Example: textcls curve tickets.csv --plot curve.svg")
 @data_argument
-@click.option("--plot", "plot_path", type=PATH, help="Draw the curve into a file: .svg, .png or .pdf.")
+@click.option("--plot", "plot_path", type=OUTPUT, help="Draw the curve into a file: .svg, .png or .pdf.")
 @engine_options()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @new_text_column_option
@@ -59,8 +59,6 @@ def curve(
 
     once(data)
     if plot_path is not None:
-        check_not_an_input(plot_path, data)
-        check_output_path(plot_path)
         figures.format_of(plot_path)
         figures.require("--plot")
     rows = read_labelled(data, text_columns, label_column, options=reading.options, bad=reading.bad, targets=targets)

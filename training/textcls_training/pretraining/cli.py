@@ -6,10 +6,10 @@ from typing import Any
 import click
 
 from textcls._util import optional_dependencies
-from textcls._util.atomic_write import check_not_an_input, check_output_path
 from textcls.cli import INTERRUPTED
 from textcls.cli.checked_options import config_options
-from textcls.cli.options import PATH, data_argument, new_text_column_option, once, reading_options
+from textcls.cli.options import data_argument, new_text_column_option, once, reading_options
+from textcls.cli.outputs import OUTPUT
 from textcls.cli.reading import Reading
 from textcls.data.memory import Readable
 from textcls.display.plain_data import json_line
@@ -23,7 +23,7 @@ optional_dependencies.look_for("onnx", "numba", "scipy", "sklearn")
 
 @click.command(epilog="Example: textcls pretrain tickets.csv --output domain.vectors")
 @data_argument
-@click.option("--output", "-o", type=PATH, required=True, help="File to write.")
+@click.option("--output", "-o", type=OUTPUT, required=True, help="File to write.")
 @new_text_column_option
 @config_options(PRETRAIN_OPTIONS)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
@@ -44,8 +44,6 @@ def pretrain(
     """
     once(data)
     config = PretrainConfig(**settings)
-    check_not_an_input(output, [*data, *filter(None, (config.names,))])
-    check_output_path(output)
     if config.names is not None:
         # A wrong file is told before the texts are read, which may take minutes.
         read_descriptions(config.names)

@@ -16,13 +16,13 @@ from textcls.cli.options import (
     PATH,
     data_argument,
     engine_options,
-    html_option,
     new_label_column_option,
     new_text_column_option,
     once,
     reading_options,
     target_options,
 )
+from textcls.cli.outputs import Output, html_option
 from textcls.cli.reading import Reading
 from textcls.cli.showing import show_found
 from textcls.data import TargetOptions, read_labelled
@@ -50,7 +50,12 @@ _OF_READING: Final = (
 @click.command(epilog="Example: textcls tune tickets.csv --seconds 300 && textcls train tickets.csv")
 @data_argument
 @click.option(
-    "--output", "-o", type=PATH, default=_OUTPUT, show_default=True, help="Settings to write, for train --config."
+    "--output",
+    "-o",
+    type=Output(instead_of="config"),
+    default=_OUTPUT,
+    show_default=True,
+    help="Settings to write, for train --config.",
 )
 @click.option(
     "--trials",
@@ -122,7 +127,6 @@ def tune(
     from textcls_training.tuning import run, settings_file, showing
     from textcls_training.tuning.run import Settings
 
-    check_output_path(output)  # the storage is named after it
     storage = storage or output.with_suffix(".journal")
     once(data)
     places = [output, storage, *([html] if html else [])]
@@ -130,9 +134,8 @@ def tune(
         raise ConfigError(
             "Settings, journal and page are files of their own: name another --output, --storage or --html."
         )
-    for path in places:
-        check_not_an_input(path, data)
-        check_output_path(path)
+    check_not_an_input(storage, data)
+    check_output_path(storage)
     settings_file.check(output)
     rows = read_labelled(data, text_columns, label_column, options=reading.options, bad=reading.bad, targets=targets)
     reading.say(rows.notes)
@@ -152,7 +155,8 @@ def tune(
     except KeyboardInterrupt:
         click.echo(f"Interrupted; {storage} keeps what was found, and the same command goes on from there.", err=True)
         raise click.exceptions.Exit(INTERRUPTED) from None
-    settings_file.write(output, found, _reading_of_these_rows())
+    reading_of_rows = _reading_of_these_rows()
+    settings_file.write(output, found, reading_of_rows)
     name = ", ".join(path.name for path in data)
     show_found(
         found,
@@ -163,7 +167,9 @@ def tune(
         report=lambda _width: showing.tuning_report(found),
     )
     if not as_json:
-        click.echo(f"Settings -> {output}. Next: textcls train {' '.join(map(str, data))} --config {output}")
+        then = f" Next: textcls train {' '.join(map(str, data))} --config {output}"
+        # A file that sets nothing is nothing to train with.
+        click.echo(f"Settings -> {output}.{then if found.is_better or found.fixed or reading_of_rows else ''}")
 
 
 def _is_given(name: str) -> bool:
