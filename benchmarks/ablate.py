@@ -25,7 +25,7 @@ from textcls.cli.options import PATH, engine_options
 from textcls.data import Labelled, read_labelled
 from textcls.display.terminal.console import stderr_console
 from textcls.errors import ConfigError, TextclsError
-from textcls.jobs import engine
+from textcls.jobs import Engine
 from textcls.jobs.engines import EngineName
 from textcls_training.config.settings import OPTIONS
 
@@ -77,7 +77,7 @@ def ablate(
     state = AblationState.resume(path, _about(name, train, test_rows, settings), restart)
     state.save(path)  # so that a place that cannot be written to is known before the work
     try:
-        run = engine(engine_name, workers, lambda note: click.echo(note, err=True))
+        run = Engine(engine_name, workers, lambda note: click.echo(note, err=True))
         state.run_by(run, work, cells, path, stderr_console(quiet=False))
     finally:
         output.with_name(f"{output.name}.md").write_text(report.markdown(state), encoding="utf-8")

@@ -24,7 +24,7 @@ from typing import Any, Final
 import click
 
 from common import MAXRSS_BYTES, ROOT, about, headline
-from textcls.jobs import engine
+from textcls.jobs import Engine
 from textcls.jobs.batch.answer_columns import AnswerColumns
 from textcls.jobs.batch.folder import MANIFEST, Answering, FileAnswered, FileJob, answer_folder
 from textcls.jobs.engines import EngineName
@@ -77,7 +77,7 @@ def measure(model: Path, data: Path, engine_name: EngineName, workers: int, expl
         costs.mkdir()
         work = Measured(model=artifact.read_file(model), path=model, answer=AnswerColumns(explain=explain), costs=costs)
         start = time.perf_counter()
-        standing = answer_folder(work, [str(data)], str(output), engine(engine_name, workers))
+        standing = answer_folder(work, [str(data)], str(output), Engine(engine_name, workers))
         wall = time.perf_counter() - start
         found = [json.loads(path.read_text()) for path in costs.iterdir()]
         digest = hashlib.sha256()

@@ -12,7 +12,7 @@ import pytest
 
 from tests.command_line import succeed
 from tests.ray_cluster import LEFT_OPEN, cluster_of
-from textcls.jobs import Done, Failed, engine
+from textcls.jobs import Done, Engine, Failed
 from textcls.jobs.batch.folder import MANIFEST
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.labelled_texts import LabelledTexts
@@ -51,13 +51,13 @@ def done_times(folder: Path) -> dict[int, int]:
 
 
 def test_the_job_of_a_worker_that_dies_is_done_again_and_no_other(cluster: Any, tmp_path: Path) -> None:
-    found = list(engine("ray", 2)(Dying(tmp_path, each_time=False), range(6)))
+    found = list(Engine("ray", 2)(Dying(tmp_path, each_time=False), range(6)))
     assert sorted(one.job for one in found if isinstance(one, Done)) == list(range(6))
     assert done_times(tmp_path) == {0: 2, 1: 1, 2: 1, 3: 1, 4: 1, 5: 1}
 
 
 def test_a_job_that_kills_its_workers_is_given_up_and_the_others_are_done(cluster: Any, tmp_path: Path) -> None:
-    found = list(engine("ray", 2)(Dying(tmp_path, each_time=True), range(4)))
+    found = list(Engine("ray", 2)(Dying(tmp_path, each_time=True), range(4)))
     (failed,) = [one for one in found if isinstance(one, Failed)]
     assert failed.job == 0
     assert "3 workers died of it one after the other" in str(failed.error)
@@ -80,7 +80,7 @@ def test_a_cluster_writes_the_files_that_this_machine_writes(cluster: Any, model
 
 
 def test_who_is_hired_does_jobs_that_come_one_part_after_the_other(cluster: Any, tmp_path: Path) -> None:
-    with engine("ray", 2).hired(Dying(tmp_path, each_time=False)) as crew:
+    with Engine("ray", 2).hired(Dying(tmp_path, each_time=False)) as crew:
         for jobs in ([0, 1, 2], [], [3], [4, 5, 6]):
             assert sorted(one.job for one in crew(jobs) if isinstance(one, Done)) == jobs
     assert done_times(tmp_path) == {0: 2, **dict.fromkeys(range(1, 7), 1)}
@@ -95,7 +95,7 @@ def test_trials_on_a_cluster_find_what_this_machine_finds(cluster: Any) -> None:
     config = TrainConfig(epochs=2, dim=4, vectors="none", size="tiny")
     trials = [Trial(f"part {part}", config, part) for part in range(2)]
     answers = []
-    for who in (engine("ray", 2), engine("local")):
+    for who in (Engine("ray", 2), Engine("local")):
         with who.hired(Trials(rows, folds_of(rows, 2), answered_labels)) as crew:
             answers.append({str(trial): found for trial, found in results(crew, trials)})
     assert answers[0] == answers[1]

@@ -12,7 +12,7 @@ import pytest
 
 from tests.service.processes import until
 from textcls.errors import InputError, SurroundingsError
-from textcls.jobs import Done, Engine, Failed, engine
+from textcls.jobs import Done, Engine, Failed
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Squares:
 
 
 def outcomes(tmp_path: Path, numbers: Sequence[int], workers: int) -> list[Done[int, int] | Failed[int]]:
-    return list(engine("local", workers)(Squares(tmp_path / "loads"), numbers))
+    return list(Engine("local", workers)(Squares(tmp_path / "loads"), numbers))
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -48,7 +48,7 @@ def test_every_job_is_done_once_and_the_work_is_loaded_once_a_worker(tmp_path: P
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_who_is_hired_loads_the_work_once_for_all_that_comes(tmp_path: Path, workers: int) -> None:
-    with engine("local", workers).hired(Squares(tmp_path / "loads")) as crew:
+    with Engine("local", workers).hired(Squares(tmp_path / "loads")) as crew:
         for jobs in ([1, 2, 3], [], [4, 5]):
             found = {one.job: one.result for one in crew(jobs) if isinstance(one, Done)}
             assert found == {i: i * i for i in jobs}
@@ -78,7 +78,7 @@ def test_workers_that_die_whatever_the_job_are_told_in_one_sentence(tmp_path: Pa
 
 
 def test_without_jobs_nothing_is_started(tmp_path: Path) -> None:
-    assert list(Engine("ray")(Squares(tmp_path / "loads"), [])) == []
+    assert list(Engine("local", 2)(Squares(tmp_path / "loads"), [])) == []
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="this system does not show its processes as files")

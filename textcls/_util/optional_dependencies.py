@@ -104,6 +104,16 @@ def look_for(*packages: str) -> None:
             raise ModuleNotFoundError(f"No module named {package!r}", name=package)
 
 
+def require(what: str, *packages: str) -> None:
+    """Find out whether `packages` are installed without importing them.
+
+    Raises:
+        MissingExtraError: one is not; `what` is who asks.
+    """
+    with needed_by(what):
+        look_for(*packages)
+
+
 def look_for_all_of(extra: str) -> None:
     """Find out whether all that an extra brings is installed, as `look_for` does."""
     look_for(*(package for package, its in EXTRA_OF_PACKAGE.items() if its in (extra, _WITHIN.get(extra))))

@@ -6,11 +6,12 @@ the default everywhere.
 
 import math
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 
@@ -19,9 +20,12 @@ from textcls.errors import ConfigError
 METADATA: Final = "option"
 
 
-class Kind(Protocol):
+class Kind(ABC):
     """What values an option may have."""
 
+    __slots__ = ()
+
+    @abstractmethod
     def checked(self, name: str, value: object) -> Any:
         """Return `value` in its plain form.
 
@@ -31,10 +35,11 @@ class Kind(Protocol):
 
     def parsed(self, text: str) -> object:
         """Return the value that `text` stands for on a command line; `text` itself if it stands for none."""
+        return text
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Kind):
     """One of a few names."""
 
     names: tuple[str, ...]
@@ -45,13 +50,9 @@ class Choice:
             raise ConfigError(f"{name} must be one of {', '.join(self.names)}, not {value!r}.")
         return str(value)
 
-    def parsed(self, text: str) -> object:
-        """Return the name."""
-        return text
-
 
 @dataclass(frozen=True, slots=True)
-class Integer:
+class Integer(Kind):
     """A whole number from `least` to `most`, which both count; None is no bound."""
 
     least: int
@@ -78,7 +79,7 @@ class Integer:
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class Number(Kind):
     """A finite number from `least`, up to `most` if that is one; `above` says that `least` itself is none of them."""
 
     least: float
@@ -109,7 +110,7 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
+class Name(Kind):
     """A name or a path."""
 
     def checked(self, name: str, value: object) -> str:
@@ -119,13 +120,9 @@ class Name:
             raise ConfigError(f"{name} must be a name or a path, not {value!r}.")
         return given
 
-    def parsed(self, text: str) -> object:
-        """Return the name."""
-        return text
-
 
 @dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(Kind):
     """Yes or no."""
 
     def checked(self, name: str, value: object) -> bool:
@@ -134,13 +131,9 @@ class Flag:
             raise ConfigError(f"{name} must be True or False, not {value!r}.")
         return bool(value)
 
-    def parsed(self, text: str) -> object:
-        """Return `text`: a command line has one option for yes and one for no."""
-        return text
-
 
 @dataclass(frozen=True, slots=True)
-class FileName:
+class FileName(Kind):
     """The name of a file that is read, or one of a few names; `auto` is None in its plain form."""
 
     names: tuple[str, ...] = ()
@@ -154,13 +147,9 @@ class FileName:
             return None if value == "auto" else value
         return Path(os.fsdecode(value))
 
-    def parsed(self, text: str) -> object:
-        """Return the name."""
-        return text
-
 
 @dataclass(frozen=True, slots=True)
-class Several:
+class Several(Kind):
     """Any number of values of a kind."""
 
     kind: Kind

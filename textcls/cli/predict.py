@@ -32,7 +32,7 @@ from textcls.data.writing import WriteOptions
 from textcls.display.terminal.answering import standing_on
 from textcls.display.text import plural
 from textcls.errors import ConfigError
-from textcls.jobs import engine
+from textcls.jobs import Engine
 from textcls.jobs.batch.answer_columns import AnswerColumns
 from textcls.jobs.batch.files import predict_files
 from textcls.jobs.batch.folder import Answering, answer_folder
@@ -187,7 +187,7 @@ def _into_folder(
     # What can be known to be wrong before any worker starts is said by this process.
     Classifier.from_bytes(content, model)
     work = Answering(model=content, path=model, options=reading.options, skip=reading.bad.skip, **how)
-    run = engine(engine_name, workers, lambda note: reading.say([note]))
+    run = Engine(engine_name, workers, lambda note: reading.say([note]))
     with standing_on(quiet=reading.quiet) as tell:
         standing = answer_folder(work, data, output, run, reading.say, tell)
     kept = f"; {plural(standing.kept, 'file')} had answers before" if standing.kept else ""

@@ -1,7 +1,7 @@
 """How the commands read their files, and what they say of it."""
 
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeVar
@@ -38,6 +38,7 @@ from textcls.model.artifact import LABELS_WRITTEN, ModelInfo
 from textcls.model.label_paths import label_columns
 
 T = TypeVar("T")
+T_target = TypeVar("T_target", bound=Target)
 ANY_TARGETS: Final = TargetOptions()
 # What to do of rows that have one label where a model gives several: where a command has these options, and where not.
 _OPTIONS_OF_LABELS: Final = (
@@ -87,10 +88,8 @@ class Reading:
             options=self.options,
             bad=self.bad,
         )
-        with opened as table:
-            self.say(table.notes)
-            with self._counted(self._at_least_one(table.rows, paths)) as rows:
-                yield rows
+        with self._seen(opened, paths) as table:
+            yield table.rows
 
     @contextmanager
     def table_of_targets(
@@ -102,12 +101,9 @@ class Reading:
             InputError: as `open_targets` says; or, once all is read, there were no rows.
             ConfigError: as `open_targets` says.
         """
-        with open_targets(
-            paths, text_columns, label_column, targets=targets, options=self.options, bad=self.bad
-        ) as table:
-            self.say(table.notes)
-            with self._counted(self._at_least_one(table.rows, paths)) as rows:
-                yield replace(table, rows=rows)
+        opened = open_targets(paths, text_columns, label_column, targets=targets, options=self.options, bad=self.bad)
+        with self._seen(opened, paths) as table:
+            yield table
 
     @contextmanager
     def label_sets(
@@ -149,10 +145,18 @@ class Reading:
             options=self.options,
             bad=self.bad,
         )
+        with self._seen(opened, paths) as table:
+            yield (_label_set(row, advice) for row in table.rows)
+
+    @contextmanager
+    def _seen(
+        self, opened: AbstractContextManager[LabelledTable[T_target]], paths: Sequence[Readable]
+    ) -> Iterator[LabelledTable[T_target]]:
+        """Open a table of at least one row: its notes are said, and its rows are counted on a terminal."""
         with opened as table:
             self.say(table.notes)
             with self._counted(self._at_least_one(table.rows, paths)) as rows:
-                yield (_label_set(row, advice) for row in rows)
+                yield replace(table, rows=rows)
 
     def _at_least_one(self, rows: Iterator[T], paths: Sequence[Readable]) -> Iterator[T]:
         first = next(rows, None)

@@ -4,6 +4,7 @@ extra `textcls[parquet]` brings.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import Any, Final
 
 from textcls._util import optional_dependencies
@@ -20,15 +21,15 @@ BATCH: Final = 64
 _DATASETS: Final = b"huggingface"
 
 
-def pyarrow(what: str) -> Any:
-    """Return the package.
+def pyarrow(what: str, part: str = "ipc") -> Any:
+    """Return the package, with a part of it imported.
 
     Raises:
         MissingExtraError: it is not installed; `what` is who asks.
     """
     with optional_dependencies.needed_by(what):
+        import_module(f"pyarrow.{part}")
         import pyarrow
-        import pyarrow.ipc
     return pyarrow
 
 

@@ -40,8 +40,7 @@ class LabelNames(NamedTuple):
     @classmethod
     def of_state(cls, labels: Sequence[str], column: str, renamed: Mapping[str, str], *, several: bool) -> "LabelNames":
         """Return the names of nodes, and the names that rows had for labels; arguments as of `of_labels`."""
-        paths = {} if several else cls.of_paths(labels, column).paths
-        return cls(paths, frozenset(labels), renamed={_shared(old): new for old, new in renamed.items()})
+        return cls.of_labels(labels, column, renamed, several=several)._replace(spelt={})
 
     @classmethod
     def of_labels(

@@ -75,7 +75,7 @@ def read_tree(path: Readable) -> LabelTree:
     file = name_of(path)
     parents: dict[str, str | None] = {}
     with open_table(path) as table:
-        missing = next((name for name in (CHILD, PARENT) if name not in (table.columns or ())), None)
+        missing = next((name for name in (CHILD, PARENT) if name not in table.columns), None)
         if missing is not None:
             raise InputError(f"{file} has no column {missing!r}: a tree of labels has {CHILD!r} and {PARENT!r}.")
         for row in table.rows:

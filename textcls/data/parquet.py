@@ -4,7 +4,6 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any, Final
 
-from textcls._util import optional_dependencies
 from textcls.data import arrow
 from textcls.data.plain import NO_FORM
 from textcls.data.rows import LONGEST, TOO_LONG, Content, Row, Unreadable, require_known, unpacks_to_too_much
@@ -16,20 +15,13 @@ MAGIC: Final = b"PAR1"
 GROUP_ROWS, GROUP_CHARACTERS = 1 << 14, 1 << 24
 
 
-def _pyarrow() -> tuple[Any, Any]:
-    with optional_dependencies.needed_by("Parquet"):
-        import pyarrow
-        import pyarrow.parquet
-    return pyarrow, pyarrow.parquet
-
-
 def require() -> None:
     """Find out before the work whether Parquet can be written.
 
     Raises:
         MissingExtraError: pyarrow is not installed.
     """
-    _pyarrow()
+    arrow.pyarrow("Parquet", "parquet")
 
 
 def read(source: Source) -> Content:
@@ -39,13 +31,13 @@ def read(source: Source) -> Content:
         InputError: it is not a Parquet file, or it is damaged.
         MissingExtraError: pyarrow is not installed.
     """
-    pyarrow, parquet = _pyarrow()
+    pyarrow = arrow.pyarrow("Parquet", "parquet")
     if not source.peek().startswith(MAGIC):
         raise _damaged(source.name)
     try:
         # Buffered ahead, which is the default, all of the file would be in memory before its first row.
         stream = source.stack.enter_context(seekable(source))
-        file = parquet.ParquetFile(stream, pre_buffer=False)
+        file = pyarrow.parquet.ParquetFile(stream, pre_buffer=False)
         packed = stream.seek(0, io.SEEK_END)
     except (pyarrow.ArrowException, OSError, OverflowError) as error:
         raise _damaged(source.name) from error
@@ -88,7 +80,7 @@ class Writer:
     """Writes rows and answers as Parquet, in row groups. Columns of Parquet keep their types."""
 
     def __init__(self, file: IO[bytes], columns: Sequence[str], added: Sequence[str], schema: Any = None) -> None:
-        self.pyarrow, self.parquet = _pyarrow()
+        self.pyarrow = arrow.pyarrow("Parquet", "parquet")
         self.file, self.columns, self.added, self.given = file, columns, added, schema
         self.writer: Any = None
         self.rows: list[Row] = []
@@ -126,7 +118,7 @@ class Writer:
         answers = {name: self._answer(name) for name in self.added}
         table = self.pyarrow.table({**columns, **answers})
         if self.writer is None:
-            self.writer = self.parquet.ParquetWriter(self.file, table.schema)
+            self.writer = self.pyarrow.parquet.ParquetWriter(self.file, table.schema)
             self.given = table.schema
         self.writer.write_table(table, row_group_size=max(1, len(table)))
         self.rows, self.answers, self.characters = [], [], 0

@@ -72,7 +72,7 @@ def read_map(path: Readable, separator: str | None = None) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     with open_table(path) as table:
-        missing = next((name for name in (OLD, NEW) if name not in (table.columns or ())), None)
+        missing = next((name for name in (OLD, NEW) if name not in table.columns), None)
         if missing is not None:
             raise InputError(f"{name_of(path)} has no column {missing!r}: a map of labels has {OLD!r} and {NEW!r}.")
         for row in table.rows:

@@ -20,15 +20,16 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from textcls._util import optional_dependencies
 from textcls._util.atomic_write import atomic_write, check_output_path, no_space_for
-from textcls.data import patterns
+from textcls.data import arrow, patterns
 from textcls.data.folders import files_of
 from textcls.errors import InputError, SurroundingsError
 
 _HOST: Final = re.compile(r"[^:@\s]*(:\d+)?|\[[0-9a-fA-F:.]+\](:\d+)?")
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 # Files that are being written: as `atomic_write` calls them, and here.
+# Who asks for pyarrow.
+_WHAT: Final = "A file that a URL names"
 _PART: Final = ".textcls-"
 # Nobody writes to a file that has not changed for so many seconds: what was left by a worker that was killed.
 _LEFT: Final = 600
@@ -351,7 +352,7 @@ def _matches(parts: list[str], wanted: list[str]) -> bool:
 
 def _in_store(name: str, *, recursive: bool = False) -> list[Found]:
     """Return the file `name`, or those in the folder `name`; none if there is neither."""
-    fs = _pyarrow().fs
+    fs = arrow.pyarrow(_WHAT, "fs").fs
     store, path = _store(name)
     try:
         about = store.get_file_info(path)
@@ -371,16 +372,9 @@ def _stored(url: str, file: Any, base: PurePosixPath) -> Found:
     return Found(url, inside, file.size, file.mtime_ns / 1e9 if file.mtime_ns else nan)
 
 
-def _pyarrow() -> Any:
-    with optional_dependencies.needed_by("A file that a URL names"):
-        import pyarrow
-        import pyarrow.fs
-    return pyarrow
-
-
 def _store(name: str) -> tuple[Any, str]:
     """Return the file system of a URL, and the path in it."""
-    pyarrow = _pyarrow()
+    pyarrow = arrow.pyarrow(_WHAT, "fs")
     try:
         return pyarrow.fs.FileSystem.from_uri(name)  # type: ignore[no-any-return]
     except (ValueError, OSError, ImportError, pyarrow.ArrowException) as error:

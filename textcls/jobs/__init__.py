@@ -6,7 +6,7 @@ cluster.py    workers on a cluster of Ray
 engines.py    which of the two
 """
 
-from textcls.jobs.engines import ENGINES, HERE, Engine, engine
+from textcls.jobs.engines import ENGINES, HERE, Engine
 from textcls.jobs.work import Crew, Done, Failed, Outcome, Work
 
-__all__ = ["ENGINES", "HERE", "Crew", "Done", "Engine", "Failed", "Outcome", "Work", "engine"]
+__all__ = ["ENGINES", "HERE", "Crew", "Done", "Engine", "Failed", "Outcome", "Work"]

@@ -23,12 +23,19 @@ class Engine:
     Attributes:
         name: `local` for processes of this machine, `ray` for a cluster.
         workers: how many; None for this process alone, or all CPUs of the cluster.
-        say: is told what a person should know meanwhile, in sentences.
+        say: takes sentences about what happens meanwhile.
+
+    Raises:
+        MissingExtraError: the engine needs a package that is not installed.
     """
 
     name: EngineName = "local"
     workers: int | None = None
     say: Callable[[str], None] = _to_nobody
+
+    def __post_init__(self) -> None:
+        if self.name == "ray":
+            cluster.require()
 
     def __call__(self, work: Work[Job, Result], jobs: Sequence[Job]) -> Iterator["Outcome[Job, Result]"]:
         """Yield what comes of `jobs`, in the order in which they end."""
@@ -51,14 +58,3 @@ class Engine:
 
 # This process alone.
 HERE: Final = Engine()
-
-
-def engine(name: EngineName, workers: int | None = None, say: Callable[[str], None] = _to_nobody) -> Engine:
-    """Return the engine of this name; arguments as of `Engine`.
-
-    Raises:
-        MissingExtraError: the engine needs a package that is not installed.
-    """
-    if name == "ray":
-        cluster.require()
-    return Engine(name, workers, say)

@@ -37,5 +37,4 @@ def look_for_torch(what: str) -> None:
     Raises:
         MissingExtraError: PyTorch is not installed.
     """
-    with optional_dependencies.needed_by(what):
-        optional_dependencies.look_for("torch")
+    optional_dependencies.require(what, "torch")

@@ -361,7 +361,7 @@ def test_settings_that_somebody_has_written_are_not_replaced(table: Path, tmp_pa
 
 
 def test_ctrl_c_says_where_what_was_found_is_kept(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("textcls_training.tuning.cli.engine", lambda *_: Breaking(after=3))
+    monkeypatch.setattr("textcls_training.tuning.cli.Engine", lambda *_: Breaking(after=3))
     result = run("tune", table, "-o", tmp_path / "out.toml", *FEW, *OPTIONS)
     assert result.exit_code == 130
     journal = tmp_path / "out.journal"

@@ -52,8 +52,7 @@ def require(what: str) -> None:
     Raises:
         MissingExtraError: Matplotlib is not installed.
     """
-    with optional_dependencies.needed_by(what):
-        optional_dependencies.look_for("matplotlib")
+    optional_dependencies.require(what, "matplotlib")
 
 
 def format_of(path: Path) -> str:

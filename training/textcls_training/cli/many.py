@@ -27,7 +27,7 @@ from textcls.display.terminal.console import stderr_console, stdout_console
 from textcls.display.terminal.progress import progress_on
 from textcls.display.text import listed, named, percent, plural
 from textcls.errors import ConfigError, InputError, SurroundingsError
-from textcls.jobs import Done, Failed, engine
+from textcls.jobs import Done, Engine, Failed
 from textcls.jobs.engines import EngineName
 from textcls_training.config.settings import from_options
 from textcls_training.config.shared_options import train_options
@@ -105,7 +105,7 @@ def _run(
     """Train all, and return what came of each, in the order of `jobs`."""
     places = {job.output: i for i, job in enumerate(jobs)}
     found: list[Done[ModelJob, ModelTrained] | Failed[ModelJob]] = []
-    run = engine(engine_name, workers, lambda note: reading.say([note]))
+    run = Engine(engine_name, workers, lambda note: reading.say([note]))
     with progress_on(stderr_console(quiet=reading.quiet), "models", transient=True) as progress:
         progress.phase("Training", len(jobs))
         for outcome in run(work, jobs):

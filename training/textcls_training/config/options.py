@@ -10,7 +10,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Final
 
-from textcls._util.options import Number
+from textcls._util.options import Kind, Number
 from textcls.errors import ConfigError
 from textcls.model.artifact import example_problem
 from textcls.model.features import FeatureConfig
@@ -20,7 +20,7 @@ _SIZE: Final = re.compile(rf"(\d+(?:\.\d+)?)\s*({'|'.join(_UNITS)})?", re.IGNORE
 
 
 @dataclass(frozen=True, slots=True)
-class ExampleText:
+class ExampleText(Kind):
     """A text that is kept in the model file."""
 
     def checked(self, name: str, value: object) -> str:
@@ -31,13 +31,9 @@ class ExampleText:
             raise ConfigError(f"{name} {problem}.")
         return value
 
-    def parsed(self, text: str) -> object:
-        """Return the text."""
-        return text
-
 
 @dataclass(frozen=True, slots=True)
-class NgramSizes:
+class NgramSizes(Kind):
     """Sizes of character n-grams: `auto` (None in its plain form), `none` (empty), `3,5`, or several integers."""
 
     def checked(self, name: str, value: object) -> tuple[int, ...] | None:
@@ -53,13 +49,9 @@ class NgramSizes:
             ) from error
         return FeatureConfig(ngram_sizes=sizes).ngram_sizes
 
-    def parsed(self, text: str) -> object:
-        """Return `text`, which is checked as it is."""
-        return text
-
 
 @dataclass(frozen=True, slots=True)
-class Bytes:
+class Bytes(Kind):
     """A number of bytes from `least` on: a whole number, or one with a unit, such as 500MB, 1.5GB or 2GiB."""
 
     least: int
@@ -80,13 +72,9 @@ class Bytes:
         found = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
         return None if found is None else float(found[1]) * _UNITS[(found[2] or "B").upper()]
 
-    def parsed(self, text: str) -> object:
-        """Return `text`, which is checked as it is."""
-        return text
-
 
 @dataclass(frozen=True, slots=True)
-class ClassWeights:
+class ClassWeights(Kind):
     """`none`, `balanced`, or the weight of each label: a mapping, or the name of a JSON file that holds one."""
 
     def checked(self, name: str, value: object) -> str | dict[str, float]:
@@ -111,10 +99,6 @@ class ClassWeights:
                 raise ConfigError(f"{place}: a label is a string, not {label!r}.")
             weights[label] = Number(0).checked(f"{place}: the weight of {label!r}", weight)
         return weights
-
-    def parsed(self, text: str) -> object:
-        """Return the name."""
-        return text
 
 
 def _json_in(path: Path) -> object:

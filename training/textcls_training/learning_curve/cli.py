@@ -22,7 +22,7 @@ from textcls.display.plain_data import json_line
 from textcls.display.plots import figures
 from textcls.display.terminal.console import show, stderr_console, stdout_console
 from textcls.display.terminal.progress import progress_on
-from textcls.jobs import engine
+from textcls.jobs import Engine
 from textcls.jobs.engines import EngineName
 from textcls_training.config.settings import TrainConfig
 from textcls_training.data.labelled_texts import labelled_texts_of
@@ -64,7 +64,7 @@ def curve(
     rows = read_labelled(data, text_columns, label_column, options=reading.options, bad=reading.bad, targets=targets)
     reading.say(rows.notes)
     reading.say_skipped()
-    who = engine(engine_name, workers, lambda note: reading.say([note]))
+    who = Engine(engine_name, workers, lambda note: reading.say([note]))
     with progress_on(stderr_console(quiet=reading.quiet), "trainings", transient=True) as progress:
         found = learning_curve(labelled_texts_of(rows, targets), TrainConfig(), progress, who)
     if plot_path is not None:

@@ -65,7 +65,7 @@ class Checkpoints(Protocol):
         """Return where the fit of this name keeps its state."""
 
     def within(self, part: str) -> "Checkpoints":
-        """Return where the fits of a part of the training do, beside those of others that are called alike."""
+        """Return where the fits of one part keep their states, beside fits of the same names in other parts."""
 
 
 class _Nowhere:
@@ -107,7 +107,7 @@ class After:
         return _Begun(self._checkpoints.of(fit), partial(self._learned, fit))
 
     def within(self, part: str) -> Checkpoints:
-        """Return where the fits of a part of the training do; they begin anew."""
+        """Return where the fits of one part keep their states; they begin anew."""
         return self._checkpoints.within(part)
 
 

@@ -11,7 +11,7 @@ from textcls.api.tuning import TRIALS, Measure, TuneReport
 from textcls.display.terminal.console import notebook_console
 from textcls.display.terminal.progress import progress_on
 from textcls.errors import ConfigError
-from textcls.jobs import engine
+from textcls.jobs import Engine
 from textcls.model.sequences import as_list, require_sequence
 from textcls_training.api import Label, checked_weights, labelled_texts
 from textcls_training.tuning import limits, run
@@ -60,4 +60,4 @@ def tune(
     with TemporaryDirectory(prefix="textcls-tune-") as folder:
         path = Path(folder) / "trials.journal" if storage is None else Path(storage)
         with progress_on(notebook_console(), "trials", transient=True) as progress:
-            return run.tune(rows, settings, path, progress, engine("local", workers))
+            return run.tune(rows, settings, path, progress, Engine("local", workers))

@@ -29,7 +29,7 @@ from textcls.data import TargetOptions, read_labelled
 from textcls.display.terminal.console import stderr_console
 from textcls.display.terminal.progress import progress_on
 from textcls.errors import ConfigError
-from textcls.jobs import engine
+from textcls.jobs import Engine
 from textcls.jobs.engines import EngineName
 from textcls_training.config.settings import OPTIONS
 from textcls_training.config.shared_options import train_options
@@ -148,7 +148,7 @@ def tune(
         measure=None if measure is None else _MEASURES[measure],
         fixed=_fixed(settings),
     )
-    who = engine(engine_name, workers, lambda note: reading.say([note]))
+    who = Engine(engine_name, workers, lambda note: reading.say([note]))
     try:
         with progress_on(stderr_console(quiet=reading.quiet), "trials", transient=True) as progress:
             found = run.tune(labelled_texts_of(rows, targets), how, storage, progress, who)
