@@ -109,7 +109,7 @@ def test_nothing_that_is_there_is_written_over(messy: Path) -> None:
         assert "also the input" in fail(3, "check", messy, "--write", place)
     assert "a file of its own" in fail(2, "check", messy, "--write", "-")
     assert fail(2, "check", messy, "--write", messy.with_name("clean.txt")).endswith(".xz or .zst.\n")
-    assert "a file of its own" in fail(2, "check", messy, "--labels", "--suspects", "s.csv", "--write", "s.csv")
+    assert "need files of their own" in fail(2, "check", messy, "--labels", "--suspects", "s.csv", "--write", "s.csv")
     assert "in a folder that is read" in fail(2, "check", messy.parent, "--write", messy.parent / "clean.csv")
     assert messy.read_bytes() == before
 
