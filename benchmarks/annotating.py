@@ -32,7 +32,7 @@ from textcls import Classifier
 from textcls.annotation.annotate import sent
 from textcls_training.vectors.sentence_encoder import SentenceEncoder
 
-# What labels are called where their names are no words.
+# What labels are called where their names are not words.
 NAMES: Final = {"hatespeech": "hate speech"}
 TEST_ROWS, LABELLED, SHARPNESS = 1000, 100, 20
 Rows = list[tuple[str, str]]

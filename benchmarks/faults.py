@@ -136,7 +136,7 @@ def file_damaged(place: Place) -> list[End]:
 
 
 def row_damaged(place: Place) -> list[End]:
-    """a row is no JSON; it is corrected"""
+    """a row is not JSON; it is corrected"""
     damaged = place.data / "07.jsonl"
     whole = damaged.read_text()
     damaged.write_text(whole.replace('{"id": 57000', '"id": 57000', 1))

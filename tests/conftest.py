@@ -199,7 +199,7 @@ def whole_tokens_path(model_path: Path, tmp_path_factory: pytest.TempPathFactory
 
 @pytest.fixture
 def benchmark_module(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], ModuleType]]:
-    """Import a module of benchmarks/, which is no package: its files are run as scripts."""
+    """Import a module of benchmarks/, which is not a package: its files are run as scripts."""
     pytest.importorskip("sklearn", reason="the benchmarks need scikit-learn")
     pytest.importorskip("threadpoolctl", reason="the benchmarks need threadpoolctl")
     folder = str(ROOT / "benchmarks")

@@ -26,7 +26,7 @@ def test_every_page_is_laid_out_and_in_the_navigation(builder: ModuleType, tmp_p
     listed = {line.split(": ")[-1] for line in navigation.splitlines() if line.endswith(".md")}
     pages = {path.relative_to(tmp_path / "pages").as_posix() for path in (tmp_path / "pages").rglob("*.md")}
     assert listed == pages
-    # What pages link to and is no page comes along.
+    # What pages link to and is not a page comes along.
     assert (tmp_path / "pages" / "docs" / "page.png").is_file()
     assert (tmp_path / "pages" / "examples" / "classify.mjs").is_file()
 

@@ -13,7 +13,7 @@ from attacking.watching import Figures, Memory
 from attacking.wire import Seen, last_words, within
 from running import command, environment
 
-# Of commands, which are no service: training takes more.
+# Of commands, which are not service: training takes more.
 LIMIT_MIB: Final = 2 * benches.LIMIT_MIB
 _SECONDS: Final = 120.0
 

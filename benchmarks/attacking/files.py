@@ -79,7 +79,7 @@ _refused(
 )
 
 
-# What is no regular file
+# What is not a regular file
 
 
 def _make_fifo(path: Path) -> None:

@@ -620,8 +620,8 @@ def test_the_key_is_shown_to_the_server_alone(files: Path, server: Server) -> No
         (["--model", "contrary", *["--price", "1", "1"] * 3], 2, "--price is given 3 times for 2 models"),
         (["--prompt", "texts.csv"], 2, "The prompt has no {labels}"),
         (["--output", "-"], 2, "name a file, and not standard output"),
-        (["--endpoint", "http://[::1"], 2, "http://[::1 is no address of a server"),
-        (["--endpoint", "localhost:1"], 2, "localhost:1 is no address of a server"),
+        (["--endpoint", "http://[::1"], 2, "http://[::1 is not an address of a server"),
+        (["--endpoint", "localhost:1"], 2, "localhost:1 is not an address of a server"),
         (["--output", "texts.csv"], 3, "is also the input"),
     ],
 )

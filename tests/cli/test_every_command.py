@@ -16,7 +16,7 @@ from tests.model_metadata import metadata_of, with_metadata
 from textcls.cli import COMMANDS, main
 from textcls.cli.settings import key_of
 
-# What stands behind a command in its example, where that is no file of tickets.
+# What stands behind a command in its example, where that is not a file of tickets.
 FIRST_WORD = {
     "demo": "",
     "vectors": "import",

@@ -47,7 +47,7 @@ def test_answers_never_go_into_the_texts_nor_into_another_file(texts: Path, tmp_
     for name in ("labels.csv", "labels.xlsx", "labels.jsonl.gz"):
         said = fail(2, "label", texts, "--labels", "a,b", "-o", tmp_path / name)
         assert f"Answers are written as JSON lines: name the --output {tmp_path / 'labels.jsonl'}.\n" in said
-    assert "is no answer" in fail(3, "label", texts, "--labels", "a,b", "-o", other)
+    assert "is not an answer" in fail(3, "label", texts, "--labels", "a,b", "-o", other)
     assert "has no rows" in fail(3, "label", write_rows(tmp_path / "empty.csv", [["text"]]), "--labels", "a,b")
 
 

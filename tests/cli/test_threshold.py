@@ -94,7 +94,7 @@ def test_what_cannot_be_stored_is_refused_and_the_file_stays(model: Path, tmp_pa
     with pytest.raises(ArtifactError, match="There is no model file"):
         store_threshold(tmp_path / "no.onnx", 0.5)
     (tmp_path / "bad.onnx").write_bytes(b"no model")
-    with pytest.raises(ArtifactError, match="is no ONNX file, or it is damaged"):
+    with pytest.raises(ArtifactError, match="is not an ONNX file, or it is damaged"):
         store_threshold(tmp_path / "bad.onnx", 0.5)
     assert model.read_bytes() == before
 

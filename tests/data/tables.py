@@ -57,7 +57,7 @@ def copied(source: Path, target: Path, chunk: int = 1000) -> list[dict[str, Any]
 
 
 class Piped(io.BytesIO):
-    """Standard input of a test, which is no file of the system."""
+    """Standard input of a test, which is not a file of the system."""
 
     def fileno(self) -> int:
         raise io.UnsupportedOperation("fileno")

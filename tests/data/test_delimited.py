@@ -34,7 +34,7 @@ def test_a_quote_behind_a_space_opens_a_field(write: Write) -> None:
     # A text that ends with a comma and a space, or quotes somebody, keeps its signs.
     path = write("b.csv", 'text,label\n"he said, ",x\n"he said, ""no, "" and went",y\n')
     assert [row["text"] for row in rows_of(path)] == ["he said, ", 'he said, "no, " and went']
-    # A text that begins with a word in quotes is no field in quotes, and then nor is any other.
+    # A text that begins with a word in quotes is not a field in quotes, and then nor is any other.
     path = write("c.csv", 'label,text\nx, "Great" movie\ny, "a"\nz,  b\n')
     assert [row["text"] for row in rows_of(path)] == [' "Great" movie', ' "a"', "  b"]
     assert rows_of(write("d.csv", 'label, text\nx, "a"\n'), quotes=False)[0]["text"] == ' "a"'

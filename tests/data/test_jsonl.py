@@ -1,4 +1,4 @@
-"""JSON lines: values keep their types, and a line that is no row is told with its number."""
+"""JSON lines: values keep their types, and a line that is not a row is told with its number."""
 
 import json
 from math import inf, nan

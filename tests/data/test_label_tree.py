@@ -1,4 +1,4 @@
-"""A tree of labels in a file: paths from child and parent, and what is no tree."""
+"""A tree of labels in a file: paths from child and parent, and what is not a tree."""
 
 import json
 from pathlib import Path
@@ -78,8 +78,8 @@ def test_any_tree_comes_back_from_its_rows_in_any_order(
         ([("child", "parent"), ("", "b")], "line 2: the label in column 'child' is empty."),
         ([("child", "parent"), ("a", "b"), ("a", "c")], "line 3: 'a' is below 'b' above, and below 'c' here; a node"),
         ([("child", "parent"), ("a", ""), ("a", "c")], "line 3: 'a' is below nothing above, and below 'c' here;"),
-        ([("child", "parent"), ("a", "a")], "is no tree: 'a' below 'a'; give one of them another parent, or none."),
-        ([("child", "parent"), ("a", "b"), ("b", "c"), ("c", "b")], "is no tree: 'b' below 'c' below 'b'; give one"),
+        ([("child", "parent"), ("a", "a")], "is not a tree: 'a' below 'a'; give one of them another parent, or none."),
+        ([("child", "parent"), ("a", "b"), ("b", "c"), ("c", "b")], "is not a tree: 'b' below 'c' below 'b'; give one"),
         ([("child", "parent"), ("a > b", "c")], "line 2: the child 'a > b' holds '>', which separates levels; rename"),
         ([("child", "parent"), ("x", "a >")], "line 2: the parent 'a >' holds '>', which separates levels; rename it."),
         (
@@ -115,7 +115,7 @@ def test_rows_whose_label_the_tree_lacks_can_be_skipped(sample_path: Path, tmp_p
     how = ("--label-tree", tree, "--epochs", "1", "--vectors", "none", "-o", tmp_path / "m.onnx")
     assert f"has no node {labels[0]!r}" in fail(3, "train", sample_path, *how)
     said = run("train", sample_path, *how, "--on-error", "skip").stderr
-    assert f"the label {labels[0]!r} is no node of {tree}" in said
+    assert f"the label {labels[0]!r} is not a node of {tree}" in said
     assert Classifier.load(tmp_path / "m.onnx").labels == tuple(f"all > {label}" for label in labels[1:])
 
 

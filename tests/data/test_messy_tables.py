@@ -159,7 +159,7 @@ FILES: list[tuple[str, str | bytes, Rows | str]] = [
     ("a.arrow", feather(TABLE, stream=True), TWO),
     ("a.data", feather(TABLE), TWO),
     ("damaged.feather", feather(TABLE)[:90], "is not an Arrow file"),
-    # what is no table
+    # what is not a table
     ("a.pdf", b"%PDF-1.7 ...", "is a PDF; copy its table into a CSV file"),
     ("a.onnx", b"\x08\x0a\x3a\xdd\xc2\x0a", "is a model (ONNX); name a table of texts"),
     ("a.sqlite", b"SQLite format 3\0" + bytes(99), "is a SQLite database"),
@@ -397,7 +397,7 @@ def test_titles_above_the_names_of_the_columns_of_a_sheet_are_passed_over_and_to
     # Some leave a margin.
     margin = write("m.xlsx", xlsx([None, "Tickets"], [None, *HEADER], [None, "a b", "x"]))
     assert rows_of(margin) == [{"column A": "", "text": "a b", "label": "x"}]
-    # A list of one column with a note beside it is no table under titles.
+    # A list of one column with a note beside it is not a table under titles.
     one_column = write("b.xlsx", xlsx(["text"], ["a b"], ["c d"]))
     assert rows_of(one_column) == [{"text": "a b"}, {"text": "c d"}]
     assert "2 cells where there are 1 columns" in refusal(write("c.xlsx", xlsx(["text"], ["a b"], ["c", "?"], ["d"])))

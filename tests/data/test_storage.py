@@ -425,7 +425,7 @@ def test_what_fails_where_a_file_goes_is_not_told_of_where_it_comes_from(tmp_pat
 @pytest.mark.parametrize("inside", ["../x.csv", "a/../../x.csv", "a//x.csv", "./x.csv", "", "a/\0.csv"])
 def test_a_key_of_a_store_never_leads_out_of_the_output_folder(tmp_path: Path, inside: str) -> None:
     for folder in (str(tmp_path / "out"), "s3://bucket/out"):
-        with pytest.raises(InputError, match="is no name of a file in"):
+        with pytest.raises(InputError, match="is not a file name in"):
             OutputFolder(folder).place(inside)
 
 

@@ -306,7 +306,7 @@ def test_rare_labels_with_a_slip_of_the_fingers_are_found(tmp_path: Path) -> Non
     message = found["misspelt-labels"].message
     assert message.startswith("Labels that look misspelt: 'technicla' (1) like 'technical' (40), 'tecnical' (1) like")
     assert found["misspelt-labels"].count == 2
-    # Opposites and branches are no slips.
+    # Opposites and branches are not slips.
     for name in ("untechnical", "technical > pro", "mechanicals"):
         assert "misspelt-labels" not in findings(tmp_path, [*GOOD, *many, ("one", name)])
     # What has half as many rows is a label.

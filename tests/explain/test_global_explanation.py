@@ -290,7 +290,7 @@ def test_a_label_that_does_not_exist_is_refused_before_any_row_is_read(classifie
         ),
         ([("a", ["billing", 3])], "Row 0 has a label that is not a string but int"),
         ([(5, None)], "Row 0 has a text that is not a string but int"),
-        (None, "The rows are no sequence but NoneType"),
+        (None, "The rows are not a sequence but NoneType"),
     ],
 )
 def test_what_is_no_row_is_refused_by_all_that_read_rows_with_or_without_labels(

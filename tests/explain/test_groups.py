@@ -93,7 +93,7 @@ def test_two_groups_turned_round_are_the_mirror_image(classifier: Classifier) ->
         ("hello", "The texts are one string"),
         ({"a": 1}, "A dict is not a sequence of texts"),
         ({"a", "b"}, "A set has no order"),
-        (None, "The texts are no sequence but NoneType"),
+        (None, "The texts are not a sequence but NoneType"),
     ],
 )
 def test_what_is_no_group_of_texts_is_refused(classifier: Classifier, given: Any, said: str) -> None:

@@ -138,7 +138,7 @@ def test_training_leaves_models_of_resampled_rows_beside_the_model(tmp_path: Pat
     assert (tmp_path / "again.resamples" / "2.onnx").read_bytes() == (folder / "2.onnx").read_bytes()
     (tmp_path / "file.resamples").touch()
     told = fail(6, "train", table, "--output", tmp_path / "file.onnx", *quick)
-    assert "file.resamples is no folder, and --resamples makes one of that name; remove it first." in told
+    assert "file.resamples is not a folder, and --resamples makes one of that name; remove it first." in told
     assert not (tmp_path / "file.onnx").exists()
     text = tmp_path / "more.csv"
     text.write_text("text\nhello\n", encoding="utf-8")

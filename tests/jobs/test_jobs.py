@@ -28,7 +28,7 @@ class Squares:
 
     def square(self, number: int) -> int:
         if number == -1:
-            raise InputError("-1 is no number for this.")
+            raise InputError("-1 is not a number for this.")
         if number == 13:
             os._exit(1)
         return number * number
@@ -60,7 +60,7 @@ def test_who_is_hired_loads_the_work_once_for_all_that_comes(tmp_path: Path, wor
 def test_a_job_that_fails_is_told_with_its_reason_and_the_others_are_done(tmp_path: Path, workers: int) -> None:
     found = outcomes(tmp_path, [1, -1, 2], workers)
     (failed,) = [one for one in found if isinstance(one, Failed)]
-    assert (failed.job, str(failed.error)) == (-1, "-1 is no number for this.")
+    assert (failed.job, str(failed.error)) == (-1, "-1 is not a number for this.")
     assert sorted(one.job for one in found if isinstance(one, Done)) == [1, 2]
 
 

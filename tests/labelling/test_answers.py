@@ -99,7 +99,7 @@ def test_a_last_line_without_an_end_is_kept_if_it_is_whole(tmp_path: Path, opene
 def test_a_file_of_something_else_stays_as_it_was(tmp_path: Path, content: bytes, line: int) -> None:
     path = tmp_path / "mine"
     path.write_bytes(content)
-    with pytest.raises(InputError, match=f"mine, line {line}, is no answer: "):
+    with pytest.raises(InputError, match=f"mine, line {line}, is not an answer: "):
         AnnotationsFile(path, several=False)
     assert path.read_bytes() == content
 
@@ -136,17 +136,17 @@ def test_two_processes_do_not_write_one_file_even_after_an_answer_was_taken_back
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("[1]", "it is no object with a text"),
+        ("[1]", "it is not an object with a text"),
         ('{"text": "a"}', "its label is not one label, a string"),
         ('{"text": "a", "label": ["x"]}', "its label is not one label, a string"),
         ('{"text": "a", "label": ""}', "'' cannot be a label"),
-        ("text,label", "it is no JSON"),
+        ("text,label", "it is not JSON"),
     ],
 )
 def test_another_file_is_not_written_into(tmp_path: Path, opened: Open, line: str, why: str) -> None:
     path = tmp_path / "labels.jsonl"
     path.write_text(f'{{"text": "a", "label": "x"}}\n{line}\n', encoding="utf-8")
-    with pytest.raises(InputError, match="line 2, is no answer: ") as error:
+    with pytest.raises(InputError, match="line 2, is not an answer: ") as error:
         AnnotationsFile(path, several=False)
     assert why in str(error.value)
     assert path.read_text(encoding="utf-8").endswith(f"{line}\n")

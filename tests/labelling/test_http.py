@@ -111,8 +111,8 @@ def test_no_reply_allows_another_origin_and_all_have_the_policy(server: Server) 
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        (b"{", "no JSON"),
-        (b"[]", "no JSON object"),
+        (b"{", "not JSON"),
+        (b"[]", "not a JSON object"),
         ({"row": 1, "labels": ["a"]}, "who must be"),
         ({"who": "me", "row": "1", "labels": ["a"]}, "row must be"),
         ({"who": "me", "row": True, "labels": ["a"]}, "row must be"),

@@ -58,7 +58,7 @@ def damaged(model_path: Path, tmp_path: Path) -> Callable[[Change], Path]:
     return write
 
 
-# Files that are no model
+# Files that are not models
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_constants_and_metadata_are_exchanged_as_onnx_would(prototypes: Classifi
 
 @pytest.mark.parametrize("damage", [b"no model", b"\x3a\xff\xff\xff\x7f", b"\x0b"])
 def test_what_is_no_onnx_file_is_refused_in_a_sentence(damage: bytes) -> None:
-    with pytest.raises(ArtifactError, match="is no ONNX file, or it is damaged"):
+    with pytest.raises(ArtifactError, match="is not an ONNX file, or it is damaged"):
         onnx_file.metadata(damage, Path("model.onnx"))
 
 

@@ -259,7 +259,7 @@ def run(*arguments: str | Path, memory: int = 6 * GIB) -> tuple[int, str]:
 
 @pytest.fixture
 def odd_files(tmp_path: Path) -> Iterator[dict[Path, str]]:
-    """What is no model file, and what is said of each: a device, a pipe, a socket, and a file that is too large."""
+    """What is not a model file, and what is said of each: a device, a pipe, a socket, and a file that is too large."""
     pipe, place, large = (tmp_path / f"{name}.onnx" for name in ("pipe", "socket", "large"))
     os.mkfifo(pipe)
     with large.open("wb") as file:

@@ -140,7 +140,7 @@ def test_weights_count_and_a_target_moves_thresholds(tmp_path: Path) -> None:
             InputError,
             "There are 25 texts and 24 labels; give one label per text.",
         ),
-        ({"texts": None}, InputError, "The texts are no sequence but NoneType: pass a list of them."),
+        ({"texts": None}, InputError, "The texts are not a sequence but NoneType: pass a list of them."),
         ({"unlabelled": "abc"}, InputError, "The unlabelled texts are one string: pass a list of them, as in [text]."),
         ({"unlabelled": ["a", 3]}, InputError, "Unlabelled texts: number 1 is not a string but int."),
         (

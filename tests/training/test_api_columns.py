@@ -129,7 +129,7 @@ def test_columns_need_rows_that_have_them(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="No row has the column 'colour'; the first has 'subject', 'body' and 'price'"):
         textcls.train(rows, labels, tmp_path / "m.onnx", columns=["colour"])
     with pytest.raises(
-        InputError, match="'price:foo', and 'foo' is no kind of one \\('category', 'number' and 'date'\\)"
+        InputError, match="'price:foo', and 'foo' is not a kind of one \\('category', 'number' and 'date'\\)"
     ):
         textcls.train(rows, labels, tmp_path / "m.onnx", columns=["price:foo"])
     odd = [*rows[:-1], {"subject": "a", "body": "b", "price": [1]}]

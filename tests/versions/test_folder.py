@@ -164,7 +164,7 @@ def test_a_damaged_registry_is_named(tmp_path: Path, content: bytes, said: str) 
 def test_what_is_too_large_to_be_a_registry_is_not_read(tmp_path: Path) -> None:
     with (tmp_path / "registry.json").open("wb") as file:
         file.truncate(2**34)
-    with pytest.raises(ArtifactError, match="it is no plain file of at most"):
+    with pytest.raises(ArtifactError, match="it is not a plain file of at most"):
         Registry.open(tmp_path).state()
 
 

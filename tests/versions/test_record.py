@@ -1,4 +1,4 @@
-"""What a registry says of itself: promoted, before, and what is no registry."""
+"""What a registry says of itself: promoted, before, and what is not a registry."""
 
 import pytest
 from hypothesis import given
@@ -86,7 +86,7 @@ def test_a_version_is_what_was_written_and_has_a_hash() -> None:
     )
     assert Version.from_json(version.to_json()) == version
     assert "by" not in version.to_json()
-    with pytest.raises(ValueError, match="sha256 is no SHA-256"):
+    with pytest.raises(ValueError, match="sha256 is not a SHA-256"):
         Version.from_json({**version.to_json(), "sha256": "abc"})
     kept = Version.from_json({**version.to_json(), "held_out": {"held_out_accuracy": 0.5, "else": 1, "x": "y"}})
     assert kept.held_out == {"held_out_accuracy": 0.5}

@@ -15,7 +15,7 @@ found = given.map(({ info, scores, threshold }) => {
   return tree && scores.map((each) => deepest(tree, each, threshold));
 });
 """
-# Some that are no tree by themselves, one with an empty part, and one whose columns say that it is one.
+# Some that are not trees by themselves, one with an empty part, and one whose columns say that it is one.
 LABELS = (
     ["a > b", "a > c > d", "a", "e > f"],
     ["a > b", "c", "d"],

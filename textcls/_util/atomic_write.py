@@ -40,7 +40,7 @@ def check_output_path(path: Path) -> None:
     Raises:
         ConfigError: it is an address.
         SurroundingsError: the folder does not exist or is not writable, or `path` is a folder or another thing that
-            is no plain file, such as a device; or Windows knows no file of that name.
+            is not a plain file, such as a device; or Windows knows no file of that name.
     """
     if os.name == "nt" and _NOT_ON_WINDOWS.search(path.name):
         raise SurroundingsError(f"Windows has no file {path.name!r}: that is a device, or a sign not allowed in names.")
@@ -90,7 +90,7 @@ def make_folder(folder: Path, what: str) -> None:
 
 
 def check_not_an_input(output: Path, inputs: Iterable[object]) -> None:
-    """Refuse to write over what is being read; what is no path among `inputs` lies elsewhere.
+    """Refuse to write over what is being read; what is not a path among `inputs` lies elsewhere.
 
     Raises:
         InputError: `output` is one of `inputs`, under whatever name.

@@ -53,7 +53,7 @@ class Choice(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Integer(Kind):
-    """A whole number from `least` to `most`, which both count; None is no bound."""
+    """A whole number from `least` to `most`, which both count; None is not a bound."""
 
     least: int
     most: int | None = None

@@ -26,7 +26,7 @@ class Spill:
 
     Attributes:
         limit: bytes of the largest array in memory.
-        folder: of the files of larger ones; None for the system's folder of temporary files.
+        folder: the folder of the files of larger ones; None for the system's folder of temporary files.
     """
 
     limit: int = sys.maxsize

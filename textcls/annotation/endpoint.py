@@ -27,7 +27,7 @@ ADDRESS: Final = "OPENAI_BASE_URL"
 _MOST_BYTES: Final = 4_000_000
 # An answer ends by itself after a few; models that think before they answer need more, and none may go on for ever.
 _MOST_TOKENS: Final = 4096
-# Of the tokens that a server says an answer took; more is no number to pay by.
+# Of the tokens that a server says an answer took; more is not a number to pay by.
 _MOST_COUNTED: Final = 10_000_000
 _TRIES: Final = 6
 # Of what a server says, as much as a message shows.
@@ -49,9 +49,9 @@ def address(url: str | None) -> str:
     try:
         found = str(openai.OpenAI(api_key="none", base_url=url).base_url)
     except (openai.OpenAIError, httpx2.InvalidURL, ValueError) as error:
-        raise ConfigError(f"{_shown(url)} is no address of a server.") from error
+        raise ConfigError(f"{_shown(url)} is not an address of a server.") from error
     if not found.startswith(("http://", "https://")):
-        raise ConfigError(f"{_shown(url)} is no address of a server: it begins with http:// or https://.")
+        raise ConfigError(f"{_shown(url)} is not an address of a server: it begins with http:// or https://.")
     return found
 
 
@@ -73,7 +73,7 @@ class Endpoint:
         model: as the server calls it.
         prompt: what is asked.
         samples: how many answers are asked for; their mean counts.
-        url: of the server.
+        url: the URL of the server.
         notes: what was found out on the way and is worth a sentence.
         strange: how the last answer began that names none of the labels.
 
@@ -198,7 +198,7 @@ def _check_choices(choices: Sequence[Choice]) -> None:
 
 
 def _count(told: object) -> int:
-    """Return how many tokens the server tells of, 0 where that is no number of tokens."""
+    """Return how many tokens the server tells of, 0 where that is not a number of tokens."""
     return told if type(told) is int and 0 < told <= _MOST_COUNTED else 0
 
 

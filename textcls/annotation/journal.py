@@ -20,7 +20,7 @@ class JournalEntry(NamedTuple):
     """What was answered about a text.
 
     Attributes:
-        probabilities: of each label; None where the answer was none of them.
+        probabilities: the probabilities of each label; None where the answer was none of them.
         tokens_in: that were read to answer it.
         tokens_out: that were written.
         at: when, as ISO 8601 has it.
@@ -111,7 +111,7 @@ def _opened(path: Path | None) -> sqlite3.Connection:
     if path is not None and path.is_file() and path.stat().st_size:
         with path.open("rb") as start:
             if start.read(len(_MAGIC)) != _MAGIC:
-                raise _foreign(path, sqlite3.DatabaseError("it is no database"))
+                raise _foreign(path, sqlite3.DatabaseError("it is not a database"))
     try:
         file = sqlite3.connect(path or ":memory:", timeout=0, isolation_level="IMMEDIATE")
     except sqlite3.OperationalError as error:

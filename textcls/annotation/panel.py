@@ -20,7 +20,7 @@ class Agreement(NamedTuple):
     Attributes:
         right: texts with the same labels.
         rows: texts that were compared.
-        by_label: of each label how many texts have it both times, and how many at least once; where a text has one
+        by_label: for each label, how many texts have it both times, and how many at least once; where a text has one
             label, how many have it the first time.
     """
 

@@ -35,7 +35,7 @@ def of_answer(content: str, tokens: Sequence[Token], prompt: Prompt) -> list[flo
 
     Args:
         content: what was said.
-        tokens: of the whole answer; without any the answer counts as certain.
+        tokens: the tokens of the whole answer; without any the answer counts as certain.
         prompt: what was asked.
     """
     if prompt.several:
@@ -78,7 +78,7 @@ def of_truths(truths: Mapping[str, bool], tokens: Sequence[Token]) -> list[float
 
     Args:
         truths: by label.
-        tokens: of the whole answer; without any what was said is certain.
+        tokens: the tokens of the whole answer; without any what was said is certain.
     """
     content = b"".join(token.data for token in tokens)
     begins = [*accumulate((len(token.data) for token in tokens), initial=0)]
@@ -121,7 +121,7 @@ def of_tokens(label: str, tokens: Sequence[Token], labels: Sequence[str]) -> lis
 
     Args:
         label: that was answered.
-        tokens: of the whole answer.
+        tokens: the tokens of the whole answer.
         labels: that might have been.
     """
     spellings = {name: _spellings(name) for name in labels}

@@ -45,14 +45,14 @@ def read(
         text_column: the column of the texts; several are joined, a line each. By default `text`, or that of a
             well-known name.
         label_column: the column of the labels; likewise `label`.
-        sheet: of an Excel file the one that is read; the first by default.
+        sheet: the sheet of an Excel file to read; the first by default.
         encoding: of files of text, such as `cp1252`; UTF-8 by default.
         on_error: what becomes of a row that cannot be used, say without a label: `fail`, or `skip`, with a warning that
             says how many.
 
     Raises:
         ConfigError: there is no such encoding, or `on_error` is something else.
-        InputError: this is no table, it has not the columns, or a row cannot be used.
+        InputError: this is not a table, it has not the columns, or a row cannot be used.
         MissingExtraError: the format needs a package that is not installed.
 
     Examples:

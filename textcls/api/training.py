@@ -35,8 +35,8 @@ def train(
     Args:
         texts: the training texts: strings, or rows with the same text columns each, such as `{"subject": ..., "body":
             ...}`. The columns of the first row, in its order, are those that the model will read.
-        columns: of rows, the columns beside the text, such as `["product", "price:number"]`: as category, number or
-            date, which is found out where it is not said. What a column does not bring on held-out rows is left out.
+        columns: the columns of rows beside the text, such as `["product", "price:number"]`: as category, number or
+            date, which is detected if it is not given. What a column does not bring on held-out rows is left out.
         labels: the label of each, a string: answers name labels by strings. Where a text may have several labels, or
             none: a list or a set of them, or a mapping from labels to probabilities, of each text.
         output: the ONNX file to write; it appears whole, or not at all.
@@ -92,7 +92,7 @@ def audit_labels(
         texts: the texts, or rows, as of `train`.
         labels: the label of each, or its labels, likewise.
         columns: columns beside the text, likewise.
-        options: of the trainings, as those of `train`.
+        options: the options of the trainings, as those of `train`.
 
     Raises:
         MissingExtraError: the packages for training are not installed.

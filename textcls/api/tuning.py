@@ -24,7 +24,7 @@ class TriedOptions:
     Attributes:
         number: from 0, which are the defaults.
         options: that differ from them.
-        multiples: of what is usual, of options that are numbers.
+        multiples: for options that are numbers, multiples of the usual value.
         score: the mean over folds, of those that were asked; None if it could not be trained.
         state: whether all folds have judged it, or it was left before, or it could not be trained.
     """
@@ -154,7 +154,7 @@ def tune(
             10,000 rows on.
         storage: the file that keeps what was measured, from which the same call goes on; none by default.
         workers: how many processes work; the result is the same.
-        options: of the trainings, as those of `train`; these stay as they are.
+        options: the options of the trainings, as those of `train`; these stay as they are.
 
     Raises:
         MissingExtraError: the packages for tuning are not installed.

@@ -20,7 +20,7 @@ from textcls.errors import MissingExtraError, SurroundingsError, TextclsError, e
 # What shells give a program that Ctrl-C ended, and one whose reader has gone.
 INTERRUPTED: Final = 130
 BROKEN_PIPE: Final = 141
-# What the system refuses without a name, if it is no output.
+# What the system refuses without a name, if it is not an output.
 _NAMELESS: Final = {errno.ENOENT: "The working folder", errno.EMFILE: "Open files of this process"}
 
 

@@ -22,7 +22,7 @@ from textcls.model.label_paths import label_columns
 from textcls.model.text_columns import and_
 
 F = TypeVar("F", bound=Callable[..., Any])
-# Of so many rows it is looked whether their columns hold what is no value.
+# Of so many rows it is looked whether their columns hold what is not a value.
 _LOOKED_AT: Final = 1000
 
 
@@ -87,7 +87,7 @@ class ReadColumns(NamedTuple):
 
     Attributes:
         columns: how they are read.
-        cells: of each row.
+        cells: the cells of each row.
         found: what there is to say of each, as plain data.
     """
 

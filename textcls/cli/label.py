@@ -134,7 +134,7 @@ class _Work(NamedTuple):
     Attributes:
         texts: all of them.
         several: whether a text may have several labels.
-        rows: of texts with labels, of which some are doubtful.
+        rows: the rows of texts with labels, of which some are doubtful.
         as_they_came: these rows as answers.
         suspects: the doubtful ones.
         given: answers that the texts bring along.

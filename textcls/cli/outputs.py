@@ -44,7 +44,7 @@ def check(context: click.Context, settings_file: Path | None) -> None:
     """Refuse an output of the command that runs if it cannot be written, or would overwrite what the command reads.
 
     Args:
-        context: of the command.
+        context: the command's context.
         settings_file: from which options are read, if there is one.
 
     Raises:

@@ -116,7 +116,7 @@ def _name(model: Path, registry: Path, given: str | None) -> str:
     """Return how the model is called.
 
     Raises:
-        ConfigError: it is no name, or another than that of the registry.
+        ConfigError: it is not a name, or another than that of the registry.
         InputError: the folder is something else than a registry.
     """
     versions.check_new(registry)

@@ -153,7 +153,7 @@ def defaults(path: Path, context: click.Context, commands: Sequence[str]) -> dic
     """Return what the file at `path` says of the options of a command, by the names of its parameters.
 
     Raises:
-        InputError: there is no such file, or it is no TOML.
+        InputError: there is no such file, or it is not TOML.
         ConfigError: a command or an option does not exist, or a value is not of its kind.
     """
     command, tables = context.command, _tables(path)

@@ -72,7 +72,7 @@ def content(kind: Any, name: str, schema: Any, batches: Iterable[Any]) -> Conten
 
     Args:
         kind: the format.
-        name: of the file.
+        name: the name of the file.
         schema: pyarrow's.
         batches: record batches of pyarrow.
     """

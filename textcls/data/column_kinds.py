@@ -41,7 +41,7 @@ def wanted_kinds(given: Sequence[str]) -> dict[str, Kind | None]:
     """Return the columns that are asked for, with the kinds of those of which they are said.
 
     Raises:
-        ConfigError: this is no list of names; one has no name, or two kinds.
+        ConfigError: this is not a list of names; one has no name, or two kinds.
     """
     if isinstance(given, str) or not all(isinstance(one, str) for one in given):
         raise ConfigError("columns must be a list of names, such as ['product', 'price:number'].")
@@ -93,9 +93,9 @@ class Silences(NamedTuple):
     """How many values of a column say nothing.
 
     Attributes:
-        missing: of the rows, that have none.
-        strange: that are no number or date where one is read.
-        first: of these.
+        missing: how many of the rows have none.
+        strange: values that are not numbers or dates where one is read.
+        first: the first of these.
     """
 
     missing: int

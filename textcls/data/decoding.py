@@ -38,7 +38,7 @@ def encoding_of(source: Source, options: ReadOptions) -> tuple[str, tuple[str, .
 
     Raises:
         ConfigError: there is no encoding of the name asked for.
-        InputError: this is no text.
+        InputError: this is not text.
     """
     if options.encoding is not None:
         name = text_encoding(options.encoding)
@@ -82,7 +82,7 @@ def text_encoding(name: str) -> str:
     """
     try:
         found = codecs.lookup(name).name
-        "".encode(found)  # some codecs are no text encodings
+        "".encode(found)  # some codecs are not text encodings
     except LookupError as error:
         raise ConfigError(f"Unknown encoding {name!r}; examples are cp1252 and gb18030.") from error
     return found
@@ -98,7 +98,7 @@ class Lines:
     """The lines of a text, None for each that is longer than a row may be: it is passed over, and never held.
 
     Attributes:
-        number: of the line that came last.
+        number: the number of the line that came last.
     """
 
     def __init__(self, text: io.TextIOWrapper, *, universal: bool = False) -> None:

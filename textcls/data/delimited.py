@@ -151,7 +151,7 @@ class _Reader:
                 "are ordinary characters, add --no-quotes."
             ) from error
         except csv.Error as error:
-            # All that follows the open quote is gone with it: that is no row to skip.
+            # All that follows the open quote is gone with it: that is not a row to skip.
             if "unexpected end" in str(error):
                 raise InputError(
                     f"{self.name}, line {start}: a quote in this row is never closed; check the quotes there, or "
@@ -228,14 +228,14 @@ def _widths(text: str, default: str, quotes: bool, cut: bool) -> dict[str, list[
 
 
 class Writer:
-    """Writes rows and answers as CSV or TSV. Values that are no strings are written as JSON has them.
+    """Writes rows and answers as CSV or TSV. Values that are not strings are written as JSON has them.
 
     Args:
         file: takes the bytes.
-        columns: of the rows.
-        added: of the answers.
+        columns: the columns of the rows.
+        added: the columns of the answers.
         delimiter: between the fields.
-        encoding: of the bytes.
+        encoding: the encoding to write.
         escape_formulas: whether a spreadsheet is to take no field for a formula (`without_formula`).
     """
 
@@ -261,7 +261,7 @@ class Writer:
         """Write `rows`, each with its answer.
 
         Raises:
-            InputError: a row has a field that is no column, or bytes or text that have no UTF-8 form.
+            InputError: a row has a field that is not a column, or bytes or text that have no UTF-8 form.
         """
         for row in rows:
             require_known(row, self.columns)
@@ -314,7 +314,7 @@ def cell(value: object) -> str:
     """Return `value` as a field of CSV.
 
     Raises:
-        UnicodeDecodeError: it is, or holds, bytes that are no UTF-8.
+        UnicodeDecodeError: it is, or holds, bytes that are not UTF-8.
     """
     if isinstance(value, str):
         return value

@@ -121,7 +121,7 @@ def read(source: Source, options: ReadOptions) -> Content:
     """Read a sheet, whose first row that is not empty names the columns; titles of one cell each may stand above it.
 
     Raises:
-        InputError: it is no workbook or a damaged one, it has no such sheet, or the sheet is empty.
+        InputError: it is not a workbook or a damaged one, it has no such sheet, or the sheet is empty.
         MissingExtraError: openpyxl is not installed.
     """
     openpyxl = _openpyxl()

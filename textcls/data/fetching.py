@@ -21,7 +21,7 @@ def fetch(url: str, expected: str, output: Path, most_bytes: int, seconds: float
     """Copy the file at `url` to `output`, where it appears whole and with the expected content, or not at all.
 
     Args:
-        url: of the file.
+        url: the URL of the file.
         expected: its SHA-256, in hexadecimal.
         output: where it goes.
         most_bytes: that it may have.
@@ -31,7 +31,7 @@ def fetch(url: str, expected: str, output: Path, most_bytes: int, seconds: float
         Whether it was copied; False if such a file was there already.
 
     Raises:
-        ConfigError: `url` is no URL, or `expected` no SHA-256.
+        ConfigError: `url` is not a URL, or `expected` no SHA-256.
         InputError: the file cannot be read, is not there in time, or has another content.
         TooLargeError: it has more bytes.
         MissingExtraError: what reaches it is not installed.

@@ -25,7 +25,7 @@ def read(source: Source, options: ReadOptions) -> Content:
     """Read a list of objects; the columns are the keys of the first ones.
 
     Raises:
-        InputError: the list is empty, or its first item is no object; also later, where the JSON is damaged.
+        InputError: the list is empty, or its first item is not an object; also later, where the JSON is damaged.
         MissingExtraError: ijson is not installed.
     """
     rows = _rows(source, _ijson())

@@ -66,7 +66,7 @@ class Writer:
         """Write `rows`, each with its answer.
 
         Raises:
-            InputError: a row has a field called as one of its answer, or bytes that are no UTF-8.
+            InputError: a row has a field called as one of its answer, or bytes that are not UTF-8.
         """
         for row, answer in zip(rows, answers, strict=True):
             clash = next((name for name in answer if name in row.fields), None)
@@ -90,7 +90,7 @@ def _line(row: Row, answer: Mapping[str, Any]) -> bytes:
         try:
             line = json.dumps(fields, ensure_ascii=False, default=plain.text_of, allow_nan=False)
         except ValueError:
-            # NaN, by which tables say that there is no number, is no JSON.
+            # NaN, by which tables say that there is no number, is not JSON.
             fields = _finite(fields)
             line = json.dumps(fields, ensure_ascii=False, default=plain.text_of)
         return line.encode() + b"\n"

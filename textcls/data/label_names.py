@@ -22,7 +22,7 @@ class LabelNames(NamedTuple):
     Attributes:
         paths: where these are paths of a tree: that of each name by which a row may give a node.
         known: the labels themselves.
-        spelt: of each spelling that one label alone has, that label.
+        spelt: the label of each spelling that only one label has.
         renamed: the label of each spelling of a name that the rows of the training had for it.
     """
 
@@ -53,7 +53,7 @@ class LabelNames(NamedTuple):
             labels: which they are.
             column: where they came from.
             renamed: the label of each other name that the rows had for it.
-            several: whether a text may have several, which then are no paths.
+            several: whether a text may have several, which then are not paths.
         """
         paths = {} if several else cls.of_paths(labels, column).paths
         count = Counter(map(_shared, labels))

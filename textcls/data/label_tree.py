@@ -26,7 +26,7 @@ class LabelTree:
 
     Attributes:
         file: which it was read from, for messages.
-        paths: of each node the path down to it, as a label.
+        paths: the path down to each node, as a label.
         leaves: the nodes without a child.
     """
 
@@ -69,8 +69,8 @@ def read_tree(path: Readable) -> LabelTree:
     A node without a parent is a root, whether it has a row of its own, with an empty parent, or none.
 
     Raises:
-        InputError: the file cannot be read, has not these columns, or is no tree: a node has two parents, stands below
-            itself or too deep, or holds what separates the levels of a path; or there are more than a model can have.
+        InputError: the file cannot be read, has not these columns, or is not a tree: a node has two parents, stands
+            below itself or too deep, or holds what separates the levels of a path; or there are too many nodes.
     """
     file = name_of(path)
     parents: dict[str, str | None] = {}
@@ -120,7 +120,7 @@ def _down_to(node: str, parents: Mapping[str, str | None], file: str) -> list[st
     while at is not None:
         if at in found:
             circle = " below ".join(map(repr, [*found[found.index(at) :], at]))
-            raise InputError(f"{file} is no tree: {circle}; give one of them another parent, or none.")
+            raise InputError(f"{file} is not a tree: {circle}; give one of them another parent, or none.")
         found.append(at)
         if len(found) > MOST_LEVELS:
             raise InputError(f"{file}: {node!r} has more than {MOST_LEVELS} levels, the maximum.")

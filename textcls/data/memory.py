@@ -19,7 +19,7 @@ _ROWS: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class MemoryTable:
-    """A table that is no file.
+    """A table that is not a file.
 
     Attributes:
         table: it.

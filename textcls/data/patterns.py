@@ -16,7 +16,7 @@ def is_pattern(path: Path) -> bool:
 
 
 def matching(path: Path) -> list[Path]:
-    """Return the files that a pattern matches, in the order of their names; a path that is no pattern itself.
+    """Return the files that a pattern matches, in the order of their names; a path that is not a pattern itself.
 
     Raises:
         InputError: a pattern matches none.

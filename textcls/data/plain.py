@@ -19,7 +19,7 @@ def text_of(value: object) -> str:
 
 
 def no_text(row: Row) -> InputError:
-    """Return what is wrong with a row that holds bytes that are no UTF-8."""
+    """Return what is wrong with a row that holds bytes that are not UTF-8."""
     name = next(name for name, value in row.fields.items() if not _is_text(value))
     return InputError(
         f"{row.where}: column {name!r} holds bytes that are not UTF-8, which only Parquet can store; write "

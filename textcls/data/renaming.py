@@ -47,7 +47,7 @@ def _most_frequent(counts: Counter[str]) -> dict[str, str]:
 
 
 def _by_node(name: str, nodes: Mapping[tuple[str, ...], Counter[str]]) -> str:
-    """Return a path whose nodes are written as they are most often; a label that is no path as it is."""
+    """Return a path whose nodes are written as they are most often; a label that is not a path as it is."""
     parts = name.split(BETWEEN_LEVELS)
     if len(parts) == 1:
         return name
@@ -160,7 +160,7 @@ class Renaming:
             return rows
         for i, label in enumerate(rows.labels):
             if label in strange:
-                bad.add(Bad(rows.places[i], f"the label {label!r} is no node of {self._tree.file}"))
+                bad.add(Bad(rows.places[i], f"the label {label!r} is not a node of {self._tree.file}"))
         return cast(Rows, rows.only([i for i, label in enumerate(rows.labels) if label not in strange]))
 
     def _mapped(self, label: str) -> str:

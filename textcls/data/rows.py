@@ -61,7 +61,7 @@ def require_known(row: Row, columns: Collection[str]) -> None:
 
 
 def not_read(column: str, rows: int, value: str) -> str:
-    """Say that a column holds values that are no numbers or dates, such as `value`."""
+    """Say that a column holds values that are not numbers or dates, such as `value`."""
     where = "1 row" if rows == 1 else f"{rows:,} rows"
     return f"In {where} the column {column!r} holds what is not understood and counts as missing, such as {value!r}."
 
@@ -98,7 +98,7 @@ class ReadOptions:
     """How files are read; None leaves it to the file.
 
     Attributes:
-        format: of the file, whatever its name says.
+        format: the format of the file, whatever its name says.
         encoding: as Python names it.
         delimiter: the character between the fields of CSV.
         quotes: whether quotes around a field of CSV are taken off.
@@ -245,7 +245,7 @@ class BadRows:
     categories: dict[str, tuple[int, int, str]] = field(default_factory=dict)
 
     def add_strange(self, column: str, value: object) -> None:
-        """Take note of a value that is no number or date where there should be one."""
+        """Take note of a value that is not a number or date where there should be one."""
         count, first = self.strange.get(column, (0, str(value)[:MOST_SHOWN]))
         self.strange[column] = (count + 1, first)
 

@@ -85,7 +85,7 @@ class Found(NamedTuple):
 
 
 def is_url(name: str) -> bool:
-    """Return whether `name` is no path of this machine."""
+    """Return whether `name` is not a path of this machine."""
     return _URL.match(name) is not None
 
 
@@ -189,7 +189,9 @@ class OutputFolder:
             InputError: it would lie elsewhere, as the keys of a store may say.
         """
         if {"", ".", ".."} & set(inside.split("/")) or "\0" in inside:
-            raise InputError(f"{inside!r} is no name of a file in {without_secrets(self.name)}; give the file another.")
+            raise InputError(
+                f"{inside!r} is not a file name in {without_secrets(self.name)}; give the file another name."
+            )
         if is_url(self.name):
             return _below(self.name, inside)
         base = Path(self.name)

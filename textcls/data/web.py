@@ -42,7 +42,7 @@ def answer_of(
     No other host that the server names gets the key, or the name and password in the address (RFC 7617).
 
     Args:
-        address: of a web server.
+        address: the address of a web server.
         seconds: that it may be silent.
         body: what is sent to it; None only asks.
         kind: what the body is.

@@ -38,7 +38,7 @@ class WriteOptions:
     """How a file is written; None leaves it to its name, or to the format.
 
     Attributes:
-        format: of the file, whatever its name says.
+        format: the format of the file, whatever its name says.
         delimiter: the character between the fields of CSV.
         encoding: of CSV and TSV, as Python names it; `utf-8-sig` has the mark by which Excel knows UTF-8.
         escape_formulas: whether a spreadsheet is to take no field of CSV or TSV for a formula.
@@ -95,7 +95,7 @@ class NewTable:
     """A table that is written beside what a command computes: its place and format, known to be right before that.
 
     Attributes:
-        path: of the file, whose name says the format.
+        path: the path of the file, whose name says the format.
         kind: the format.
         options: how it is written.
     """

@@ -69,8 +69,8 @@ def worst_first(labels: Sequence[Label], f1: Sequence[Estimate]) -> list[tuple[L
     Labels that no row has come last, with empty cells: nothing is known of them.
 
     Args:
-        labels: of a report.
-        f1: of each.
+        labels: the labels of a report.
+        f1: the F1 of each.
     """
     order = sorted(zip(labels, f1, strict=True), key=lambda pair: (not pair[0].rows, pair[0].f1))
     return [

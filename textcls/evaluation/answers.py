@@ -23,7 +23,7 @@ def answers(classifier: Classifier, rows: Iterable[tuple[str, T]]) -> tuple[NDAr
     """Return the probabilities [rows, labels] of all rows, and what each should get.
 
     Raises:
-        InputError: a row is no pair of a text and that, or there are none.
+        InputError: a row is not a pair of a text and that, or there are none.
     """
     chunks = [np.zeros((0, len(classifier.labels)), np.float32)]
     right: list[T] = []

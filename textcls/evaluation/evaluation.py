@@ -31,7 +31,7 @@ class Evaluation(InNotebooks):
     """How a model fared on labelled rows.
 
     Attributes:
-        report: of all rows, whether the model would abstain or not.
+        report: the report of all rows, whether the model would abstain or not.
         unknown_labels: labels of the rows that the model does not know; each such row counts as an error.
         operating_point: how many rows are answered at the threshold, and how many of these right; None without one.
         target_precision: what the threshold was chosen to reach on these rows; None if it was given.
@@ -115,8 +115,8 @@ def evaluate(
 
     Raises:
         MissingExtraError: of several labels scikit-learn, or with a threshold SciPy, is not installed.
-        ConfigError: a target and a threshold or two targets, or one that is no share; a target recall, and one label a
-            text; or a separator of paths, and labels are none, or a text may have several.
+        ConfigError: a target and a threshold or two targets, or one that is not a share; a target recall, and one label
+            per text; or a separator of paths, and labels are none, or a text may have several.
         InputError: there are no rows, or they have several labels, and the model gives one; or the reverse; or it knows
             no label of the rows.
 
@@ -173,7 +173,7 @@ def with_one_label(rows: Iterable[tuple[Text_T, Any]]) -> Iterator[tuple[Text_T,
     """Yield the rows for a model of one label per text.
 
     Raises:
-        InputError: one of them is no such pair, or has several labels, or one that is no string.
+        InputError: one of them is no such pair, or has several labels, or one that is not a string.
     """
     for i, (text, label) in enumerate(pairs(rows)):
         if is_label_set(label):

@@ -42,7 +42,7 @@ class DrawnFigures(NamedTuple):
         micro_f1: F1 of all labels of all rows together [B]; of one label a row the share of rows that are right.
         macro_f1: mean F1 of the labels that occur; where rows may have several, of those that rows have [B].
         exact: share of the rows that are assigned exactly their labels [B].
-        f1: of each label, 0 where it does not occur [B, C].
+        f1: the F1 of each label, 0 where it does not occur [B, C].
     """
 
     micro_f1: Float64

@@ -45,10 +45,10 @@ class PathEvaluation:
     """How a model of labels in a tree fared.
 
     Attributes:
-        levels: of the tree, the first being 1.
+        levels: the levels of the tree, the first being 1.
         precision: hierarchical precision of the most probable label: of all nodes on the paths that were answered, the
             share that is on the right ones.
-        recall: of all nodes on the right paths, the share that is on those answered.
+        recall: the share of all nodes on the right paths that are on those answered.
         threshold: the least probability of a node to be sure.
         unsure: rows without any sure node.
         target_precision: the share of right nodes that each level has a threshold for; None if none was asked for.
@@ -87,7 +87,7 @@ def evaluate_paths(
 
     Args:
         paths: the tree.
-        probabilities_RC: of the labels [rows, labels].
+        probabilities_RC: the probabilities of the labels [rows, labels].
         right: the label of each row, which the model need not know.
         threshold: the least probability of a node to be sure; 0.5 by default.
         target_precision: also find the lowest threshold of each level at which its nodes are right in such a share.

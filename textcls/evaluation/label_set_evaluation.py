@@ -30,7 +30,7 @@ class ChosenThresholds(NamedTuple):
     """Thresholds that were chosen on labelled rows.
 
     Attributes:
-        thresholds: of each label.
+        thresholds: the thresholds of each label.
         few: numbers of the labels that under `FEW_ROWS` rows have, whose probabilities had a say.
         unreached: numbers of those of which no threshold reaches the goal, which are assigned by probabilities alone.
     """
@@ -45,7 +45,7 @@ class LabelSetEvaluation(InNotebooks):
     """How a model that may give several labels fared on labelled rows.
 
     Attributes:
-        report: of all rows, at the thresholds asked for, chosen, or else of the model.
+        report: the report of all rows, at the thresholds asked for, chosen, or else of the model.
         unknown_labels: labels of the rows that the model does not know, and never assigns.
         goal: what the thresholds were chosen to reach on these rows; None if they were not.
         few: labels that under `FEW_ROWS` rows have: their thresholds rest on their probabilities as well.
@@ -150,7 +150,7 @@ def label_set(labels: Labels, row: int) -> LabelSet:
     """Return the labels of a row with their probabilities.
 
     Raises:
-        InputError: they are no labels.
+        InputError: they are not labels.
     """
     if isinstance(labels, str):
         raise InputError(

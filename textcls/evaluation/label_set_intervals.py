@@ -41,7 +41,7 @@ def label_set_intervals(gold_NC: Bools, assigned_NC: Bools, seed: int = 0) -> La
     Args:
         gold_NC: which labels each row has; there is a row.
         assigned_NC: which it was assigned.
-        seed: of the draws.
+        seed: the seed of the draws.
 
     Raises:
         MissingExtraError: SciPy is not installed.
@@ -72,7 +72,7 @@ def drawn_figures(gold_NC: Bools, sides: Sequence[Bools], seed: int = 0) -> list
     Args:
         gold_NC: which labels each row has; there is a row.
         sides: which labels each side assigned to each row [rows, labels].
-        seed: of the draws.
+        seed: the seed of the draws.
 
     Raises:
         MissingExtraError: SciPy is not installed.

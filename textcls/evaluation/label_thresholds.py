@@ -54,7 +54,7 @@ class Goal:
         """Return the goal that is one of the two; None without either.
 
         Raises:
-            ConfigError: both are given, or one is no share.
+            ConfigError: both are given, or one is not a share.
         """
         if precision is not None and recall is not None:
             raise ConfigError("A target precision and a target recall each choose the thresholds; give one of them.")

@@ -106,7 +106,7 @@ def expected_calibration_error(probabilities: Float, labels: Int64) -> float:
 
     Args:
         probabilities: [rows, labels].
-        labels: the right label of each row; any index that is no column counts as wrong.
+        labels: the right label of each row; any index that is not a column counts as wrong.
     """
     return calibration_gap(probabilities.max(1), probabilities.argmax(1) == labels)
 
@@ -137,7 +137,7 @@ def reliability_of_labels(probabilities: Float, has: NDArray[np.bool_]) -> tuple
     The labels of a row are dependent, and the intervals are those of rows drawn as wholes.
 
     Args:
-        probabilities: of the labels [rows, labels].
+        probabilities: the probabilities of the labels [rows, labels].
         has: which of them each row has [rows, labels].
 
     Raises:

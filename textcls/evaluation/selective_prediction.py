@@ -82,7 +82,7 @@ def choose(target: float, confidence: Floats, right: Bools) -> tuple[OperatingPo
     If there is none, that of the highest precision that can be reached, and False; of several the lowest.
 
     Raises:
-        ConfigError: the target is no share, or there are no rows.
+        ConfigError: the target is not a share, or there are no rows.
     """
     if not 0 <= target <= 1:
         raise ConfigError(f"A target precision is a number from 0 to 1, not {target}.")

@@ -29,7 +29,7 @@ def unknown_labels(
         rows: how many there are.
         knows: who knows these labels, for the message.
         what: what may be the wrong one then, likewise.
-        tree: of the model's labels, if they are paths.
+        tree: the tree of the model's labels, if they are paths.
 
     Raises:
         InputError: it knows none of them, nor a node of their paths.

@@ -47,7 +47,7 @@ def column_changes(classifier: Classifier, explanation: Explanation, wanted: Wan
 
     Args:
         classifier: the model.
-        explanation: of the row.
+        explanation: the explanation of the row.
         wanted: what is wanted instead of its answer.
     """
     tried = list(islice(_others(classifier, explanation), MOST_TRIED))

@@ -21,7 +21,7 @@ class ColumnEffect(NamedTuple):
     """What a cell of a column adds.
 
     Attributes:
-        name: of the column, with the part of a date: `opened (weekday)`.
+        name: the name of the column, with the part of a date: `opened (weekday)`.
         kind: whether the values are points of a curve, which is a line between two of them, or of a table.
         values: that were asked about, the missing one last, as a person reads them.
         added: what each adds to the logit of each label [values, labels].

@@ -49,7 +49,7 @@ class ExchangeReport:
     """What exchanging words does, most changed answers first.
 
     Attributes:
-        exchanges: of each word by each other of its group, where texts hold it.
+        exchanges: of each word for each other word of its group, where texts contain it.
         texts: how many were looked through.
         absent: words that stand in none.
     """

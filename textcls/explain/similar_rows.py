@@ -36,7 +36,7 @@ class SimilarRow:
     Attributes:
         row: its number in the file, from 1.
         labels: its label, or labels.
-        text: of the row.
+        text: the text of the row.
         alike: how much, 0 to 1.
         shared: the words that both have, with what each adds in the explained text, the strongest first.
     """
@@ -93,8 +93,8 @@ def similar_rows(
 
     Args:
         classifier: the model.
-        explanation: of the text, by tokens.
-        attribution: of the label that is explained, of that explanation.
+        explanation: the explanation of the text, by tokens.
+        attribution: the attribution of that explanation for the label that is explained.
         rows: texts with their labels, such as those of the training; read once, and not kept.
         most: so many are returned, of the label and of others.
 

@@ -75,7 +75,7 @@ def with_spread(
         attribution: what is explained, of `prediction`.
         prediction: the answer of the first model, explained.
         others: answers of further models to the same text, explained.
-        unit: of the attribution.
+        unit: the unit of the attribution.
     """
     if not others:
         return attribution

@@ -68,8 +68,8 @@ class WantedAnswer:
         Args:
             classifier: the model.
             answer: what it says.
-            lost: of several labels the one that is to be lost, by default the most probable; of one label a node above
-                it, by default itself, which another label does not change.
+            lost: with several labels, the one that is to be lost, by default the most probable; with one label, a node
+                above it, by default itself, which another label does not change.
             against: the label, or node, that is wanted; by default any other.
 
         Raises:

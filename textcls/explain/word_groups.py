@@ -36,7 +36,7 @@ def read_groups(path: Path) -> list[tuple[Term, ...]]:
     """Return the groups of a file: one a line, its words with commas between them; lines from `#` on are notes.
 
     Raises:
-        InputError: there is no such file, it is no text, too large, or a line has fewer than two different words.
+        InputError: there is no such file, it is not text, too large, or a line has fewer than two different words.
     """
     try:
         if path.stat().st_size > MOST_BYTES:
@@ -68,7 +68,7 @@ def runs(text: str, spans: Sequence[Span], term: Term) -> Iterator[int]:
 
     Args:
         text: the text.
-        spans: of its tokens.
+        spans: the spans of its tokens.
         term: words in lower case.
     """
     lowered = tokenizer.lower(tokenizer.clean(text))

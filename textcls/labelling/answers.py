@@ -34,7 +34,7 @@ class Annotation:
     Attributes:
         text: as it is read.
         labels: one; where a text may have several, any number.
-        row: of the texts that are labelled, from 0; None of an answer to another text.
+        row: the text's number among those to be labelled, from 0; None for an answer to another text.
         chosen: why it was asked for.
         by: who has answered.
         beside: what else stands in the row that was labelled, by the names of its columns.
@@ -68,7 +68,7 @@ class Annotation:
         """
         found = json.loads(line)
         if not isinstance(found, dict) or not isinstance(found.get("text"), str):
-            raise ValueError("it is no object with a text")
+            raise ValueError("it is not an object with a text")
         given = found.get("label")
         labels = (given,) if isinstance(given, str) else given
         if isinstance(given, str) == several or not isinstance(labels, list | tuple):
@@ -96,7 +96,7 @@ class AnnotationsFile:
     """The answers on disk, for one process at a time.
 
     Attributes:
-        path: of the file.
+        path: the path of the file.
         several: whether a text may have several labels.
         answers: what it holds, in the order of the lines.
     """
@@ -208,8 +208,8 @@ class AnnotationsFile:
             try:
                 found.append(Annotation.of_line(line, several=self.several))
             except ValueError as error:
-                why = "it is no JSON" if isinstance(error, json.JSONDecodeError) else str(error)
-                raise InputError(f"{self.path}, line {number}, is no answer: {why}; {_ADVICE}.") from error
+                why = "it is not JSON" if isinstance(error, json.JSONDecodeError) else str(error)
+                raise InputError(f"{self.path}, line {number}, is not an answer: {why}; {_ADVICE}.") from error
         if torn:
             self._begin_again(len(data) - len(last))
         elif last:

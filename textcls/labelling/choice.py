@@ -64,7 +64,7 @@ def doubt(probability_RC: Float64, *, several: bool = False) -> Float64:
     """Return how unsure each text is [R], from 0 to 1: how near its two most probable labels are to each other.
 
     Args:
-        probability_RC: of each label.
+        probability_RC: the probability of each label.
         several: whether labels do not exclude each other; a text is then as unsure as its most doubtful label is.
     """
     if several:
@@ -82,7 +82,7 @@ def trust(probability_RC: Float64, *, several: bool = False) -> float:
     stands beside others.
 
     Args:
-        probability_RC: of each label.
+        probability_RC: the probability of each label.
         several: whether labels do not exclude each other; the most doubtful label of a text then stands for all.
     """
     if not probability_RC.size:

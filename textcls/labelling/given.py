@@ -18,7 +18,7 @@ class GivenAnswers:
 
     Attributes:
         labels: their names.
-        probability_RC: of each label.
+        probability_RC: the probability of each label.
         several: whether labels do not exclude each other.
     """
 

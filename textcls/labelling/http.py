@@ -52,7 +52,7 @@ class Server(ThreadingHTTPServer):
 
         Args:
             session: what is asked.
-            files: of the page; `index.html` is what `/` gives.
+            files: the files of the page; `index.html` is what `/` gives.
             policy: the Content-Security-Policy.
             port: 0 for any.
 
@@ -185,9 +185,9 @@ def _object(body: bytes) -> dict[str, Any]:
     try:
         found = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise InputError("The request is no JSON.") from error
+        raise InputError("The request is not JSON.") from error
     if not isinstance(found, dict):
-        raise InputError("The request is no JSON object.")
+        raise InputError("The request is not a JSON object.")
     return found
 
 

@@ -16,10 +16,10 @@ class Learned:
         answers: from how many answers.
         model: the file of the model; None if there are too few answers for one.
         order: the texts to ask for next, those first that teach most.
-        held_out: of texts with an answer, whether a model that had not seen them answers the same.
+        held_out: for texts with an answer, whether a model that had not seen them answers the same.
         changed: the share of the texts that are answered otherwise than by the model of half the answers; None if there
             was none.
-        hints: of texts the labels whose names are nearest, the nearest first; where no model knows better.
+        hints: for texts, the labels whose names are nearest, the nearest first; where no model knows better.
     """
 
     answers: int

@@ -70,7 +70,7 @@ def estimate(held_out: Mapping[int, bool], sample: Sequence[int], labels: int) -
     """Return the accuracy on a sample; None where it is too small.
 
     Args:
-        held_out: of rows that a model has answered without having seen them, whether it was right.
+        held_out: for rows that a model has answered without having seen them, whether it was right.
         sample: the rows that count.
         labels: how many answers the model had.
     """

@@ -53,7 +53,7 @@ class Pool:
     Attributes:
         texts: all texts.
         rows: the numbers of those that may be chosen.
-        keys: of each of these what its near copies share.
+        keys: for each of these, what its near copies share.
         vector_RF: likewise its vector.
     """
 

@@ -130,7 +130,7 @@ class ModelInfo:
         format_version: version of this layout: 4 of a model with columns beside the text or with trigrams, 3 of several
             labels a text where each distinct token counts once, 2 of others with several labels and of prototypes, else
             1.
-        scale: of several labels: what the logit of each is multiplied by.
+        scale: with several labels, what the logit of each is multiplied by.
         shift: likewise: what is added to it; the sum is the log-odds of the label.
         thresholds: likewise: the probability from which on each is assigned.
         prototypes: the support rows of the labels, where labels are made of such.

@@ -14,7 +14,7 @@ from textcls.model.labels import unpaired_surrogate
 
 # What a longer category is cut to.
 CATEGORY_CHARACTERS: Final = 200
-# A longer string is no number.
+# A longer string is not a number.
 LONGEST_NUMBER: Final = 100
 # A number nearer to 0 is 0.
 LEAST_NUMBER: Final = 1e-30

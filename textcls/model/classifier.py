@@ -43,10 +43,10 @@ class Classifier(InNotebooks):
 
     Attributes:
         info: what the file says of the model.
-        path: of the file, for messages.
+        path: the path of the file, for messages.
         graph: what runs it.
         cost: what its answers cost.
-        tree: of the labels, if they are paths and a text has one.
+        tree: the tree of the labels, if they are paths and a text has one.
 
     Examples:
         >>> classifier = textcls.Classifier.load("tickets.onnx")
@@ -165,7 +165,7 @@ class Classifier(InNotebooks):
 
         Raises:
             InputError: something else than text was given, or a row lacks a column.
-            ConfigError: the threshold is no probability.
+            ConfigError: the threshold is not a probability.
         """
         threshold = self.info.threshold if threshold is None else checked_threshold(threshold)
         texts = row_of(texts, self.info.text_columns)
@@ -295,7 +295,7 @@ class Classifier(InNotebooks):
 
 
 def require_classifier(given: object) -> None:
-    """Refuse what is no classifier, such as the path of one.
+    """Refuse what is not a classifier, such as the path of one.
 
     Raises:
         InputError: it is something else.

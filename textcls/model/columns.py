@@ -42,8 +42,8 @@ class Column:
     Attributes:
         name: its name.
         kind: how it is read.
-        values: of a category those that the training has seen, the most frequent first; of others none.
-        knots: of a number or a date, between which values its curve is a line each, rising; none before it is fitted.
+        values: the values of a category that occurred in training, the most frequent first; none for other kinds.
+        knots: the rising values between which the curve of a number or a date is linear; none before it is fitted.
         date_format: how most of its dates are written (as `datetime.strptime` reads them), where not as ISO 8601 says.
         decimal_comma: of numbers, whether 1,234 is less than two, and 1.234 more than a thousand.
     """
@@ -68,7 +68,7 @@ class Column:
     def cells(self, value: object) -> tuple[str, ...]:
         """Return the cells of a value: the number, if there is one, then the categories.
 
-        What is no number where there should be one, or no date, is missing.
+        What is not a number where there should be one, or no date, is missing.
 
         Raises:
             ValueError: it is a list or an object.
@@ -96,18 +96,18 @@ class Column:
         """Read plain data, and check it.
 
         Raises:
-            ValueError: that is no column.
+            ValueError: that is not a column.
         """
         if not isinstance(found, dict) or {"decimal_comma", *found} != set(cls.__slots__):
-            raise ValueError("columns holds something that is no column")
+            raise ValueError("columns holds something that is not a column")
         whole = {"decimal_comma": False} | found
         name, kind, values, knots, form, comma = (whole[key] for key in cls.__slots__)
         if not isinstance(name, str) or not name or kind not in KINDS or not isinstance(form, str | None):
             raise ValueError("columns holds a column without a name, or of a kind that there is not")
         if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-            raise ValueError("columns holds values that are no strings")
+            raise ValueError("columns holds values that are not strings")
         if not isinstance(knots, list) or not all(type(knot) in (int, float) and math.isfinite(knot) for knot in knots):
-            raise ValueError("columns holds knots that are no finite numbers")
+            raise ValueError("columns holds knots that are not finite numbers")
         if type(comma) is not bool:
             raise ValueError("columns holds a column whose decimal_comma is neither true nor false")
         return cls(name, kind, tuple(values), tuple(knots), form, comma)
@@ -136,7 +136,7 @@ def cells_of(fields: Mapping[str, Any], columns: Sequence[Column]) -> list[str]:
 
 
 def not_understood(fields: Mapping[str, Any], columns: Sequence[Column], cells: Sequence[str]) -> list[str]:
-    """Return the columns whose values are no numbers or dates where there should be some.
+    """Return the columns whose values are not numbers or dates where there should be some.
 
     Args:
         fields: as of `cells_of`.

@@ -18,7 +18,7 @@ def one_against_rest(probabilities: Float32, numbers: Sequence[int]) -> Float64:
     A column holds 1 at its label and, at the others, their probabilities, negative, scaled to sum to -1.
 
     Args:
-        probabilities: of one text [labels].
+        probabilities: the probabilities of one text [labels].
         numbers: the labels wanted, by number.
     """
     columns = np.arange(len(numbers))
@@ -38,8 +38,8 @@ def evidence_of_all(probabilities: Float32, contributions: Float64) -> Float64:
     labels less a label's own part. Of the most probable label that difference would cancel, so it has its own column.
 
     Args:
-        probabilities: of one text [labels].
-        contributions: of its tokens [tokens, labels].
+        probabilities: the probabilities of one text [labels].
+        contributions: the contributions of its tokens [tokens, labels].
     """
     weight = probabilities.astype(np.float64)
     best = int(weight.argmax())
@@ -70,7 +70,7 @@ def group_against_group(probabilities: Float32, group: Sequence[int], other: Seq
     group of one label it is `one_against_rest`.
 
     Args:
-        probabilities: of one text [labels].
+        probabilities: the probabilities of one text [labels].
         group: the labels of the one, by number.
         other: those of the other; the two have none in common.
     """

@@ -61,7 +61,7 @@ class CellContribution(NamedTuple):
     """What a cell of a column beside the text added: the number, the category, or a part of the date.
 
     Attributes:
-        name: of the column, with the part of a date: `opened (weekday)`.
+        name: the name of the column, with the part of a date: `opened (weekday)`.
         value: what stands in the cell, as a person reads it; empty where it is missing.
         contributions: what it added to the logit of each label [labels].
         cell: what stands in it, as the model reads it.
@@ -206,11 +206,11 @@ class Explanation:
         known_output: likewise [T]; false at a word that is unknown to the model: training has not seen it, or it was
             left out for size.
         several: whether a text may have several labels, which then do not compete.
-        support: of what support rows its prototypes are made; None where labels are none.
+        support: the support rows that its prototypes are made of; None if labels are not prototypes.
         unit: what stands in the place of tokens: of one by tokens `grouped` makes one by words, phrases or sentences.
         groups: first token of each unit, and the one behind its last; None where tokens are not grouped.
         cells: what each cell of columns beside the text added; none where there are none.
-        tree: of the labels, if they are paths; None if they are none.
+        tree: the tree of the labels, if they are paths; None if they are none.
 
     Examples:
         >>> answer = textcls.Classifier.load("tickets.onnx").predict("my card was charged twice", explain=True)

@@ -27,8 +27,8 @@ class Graph:
     Attributes:
         session: what runs it.
         info: what the file says of itself.
-        path: of the file, for messages.
-        sha256: of its content as it was loaded, in hexadecimal.
+        path: the path of the file, for messages.
+        sha256: the SHA-256 of its content as it was loaded, in hexadecimal.
         bytes: how many these were.
     """
 

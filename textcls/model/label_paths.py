@@ -156,7 +156,7 @@ class LabelPaths:
 
     Args:
         labels: the model's, in its order.
-        separator: of the parts of a path; white space around it does not count.
+        separator: the separator of the parts of a path; white space around it does not count.
 
     Raises:
         ConfigError: no label holds the separator, or one has too many levels.
@@ -209,11 +209,11 @@ class LabelPaths:
         return found
 
     def by_name(self) -> dict[str, str]:
-        """Return the path, as a label is written, of each name that one node alone has, and that is no root's."""
+        """Return the path, as a label is written, of each name that one node alone has, and that is not a root's."""
         return {name: nodes[0] for name, nodes in self.called.items() if len(nodes) == 1 and name not in self._roots}
 
     def below(self, name: str) -> list[int]:
-        """Return the numbers of the labels at and below a node, written as a label is; none if it is no node."""
+        """Return the numbers of the labels at and below a node, written as a label is; none if it is not a node."""
         node = self.path(name.strip().removesuffix(self.separator.strip()))
         return [i for i, path in enumerate(self.paths) if path[: len(node)] == node]
 
@@ -262,7 +262,7 @@ class LabelPaths:
         """Return of each row the deepest node that is probable enough: from the root down to the best child.
 
         Args:
-            probabilities_RC: of the labels.
+            probabilities_RC: the probabilities of the labels.
             threshold: the least probability of a node; of rows whose best first node has less, None is returned.
         """
         probabilities_RC = np.asarray(probabilities_RC)
@@ -281,7 +281,7 @@ class LabelPaths:
         at_R = np.zeros(len(probabilities_RC), np.intp)
         for level, (nodes, _, parent_N) in enumerate(self._levels, 1):
             scores_RN = self.probabilities(probabilities_RC, level)
-            # A label that ends above stands for itself there, and is no child.
+            # A label that ends above stands for itself there, and is not a child.
             ended_N = np.array([len(path) < level for path in nodes])
             scores_RN[(parent_N != at_R[:, None]) | ended_N] = -1.0
             best_R = scores_RN.max(1)

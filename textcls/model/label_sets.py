@@ -34,7 +34,7 @@ def of_names(names: Iterable[str]) -> LabelSet | str:
 
 
 def separated(value: Any, separator: str) -> LabelSet | str:
-    """Return the labels of a cell with `separator` between them; what is empty between two separators is no label."""
+    """Return the labels of a cell with `separator` between them; empty parts between separators are skipped."""
     if value is None:
         return NO_LABELS
     if isinstance(value, list | dict | bytes):
@@ -93,7 +93,7 @@ def of_cell(value: Any, separator: str | None) -> LabelSet | str:
     """Return the labels of a cell that holds a list or a map, or a string.
 
     Args:
-        value: of the cell.
+        value: the value of the cell.
         separator: what stands between the labels of a string, `json` if it is a list in JSON; None if no cell has one.
     """
     if separator is None or isinstance(value, list | dict):

@@ -118,7 +118,7 @@ def label_number(labels: Sequence[str], label: str, nodes: Iterable[str] = ()) -
     if label in labels:
         return labels.index(label)
     if below := next((one for one in labels if one.startswith(f"{label}{BETWEEN_LEVELS}")), None):
-        raise ConfigError(f"{label!r} is no label but a level above some, such as {below!r}: name a label.")
+        raise ConfigError(f"{label!r} is not a label but a level above some, such as {below!r}: name a label.")
     meant = f" (did you mean {near!r}?)" if (near := _meant([*labels, *nodes], label)) else ""
     shown = ", ".join(name[:_SHOWN_CHARACTERS] for name in labels[:_SHOWN])
     more = f" and {len(labels) - _SHOWN:,} more" if len(labels) > _SHOWN else ""

@@ -28,7 +28,7 @@ class LearnedTexts(NamedTuple):
 
     Attributes:
         hashes: the smallest hashes of the distinct texts, rising.
-        recurring: of the distinct texts the share that several rows have.
+        recurring: the share of the distinct texts that several rows have.
         folded: whether texts that differ by case and spaces are one; not in files of an older textcls.
     """
 

@@ -19,7 +19,7 @@ def checked_threshold(threshold: float) -> float:
     """Return `threshold` as Python's own number.
 
     Raises:
-        ConfigError: it is no probability.
+        ConfigError: it is not a probability.
     """
     if isinstance(threshold, bool) or not isinstance(threshold, Real) or not 0 <= threshold <= 1:
         raise ConfigError(f"threshold must be a number from 0 to 1, not {threshold!r}.")
@@ -53,7 +53,7 @@ class Prediction:
         thresholds: where a text may have several labels: the probability from which on each is assigned [labels]; None
             where it has one.
         tokens_unknown: how many of the tokens read are unknown to the model.
-        tree: of the labels, if they are paths; None if they are none.
+        tree: the tree of the labels, if they are paths; None if they are none.
 
     Examples:
         >>> answer = textcls.Classifier.load("tickets.onnx").predict("my card was charged twice")

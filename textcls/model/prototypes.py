@@ -112,7 +112,7 @@ class SupportAttention:
     """Of what support rows the prototypes of a text are made.
 
     Attributes:
-        prototypes: of the model.
+        prototypes: the prototypes of the model.
         weight_CK: the attention over the support rows of each label: sums to 1, zero behind them.
     """
 

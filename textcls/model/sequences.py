@@ -26,7 +26,7 @@ def require_sequence(given: object, what: str) -> None:
             f"A {kind} is a table, not a sequence of {what}: pass one of its columns, as in table['text']{rows}."
         )
     if not isinstance(given, Iterable):
-        raise InputError(f"The {what} are no sequence but {kind}: pass a list of them.")
+        raise InputError(f"The {what} are not a sequence but {kind}: pass a list of them.")
     if isinstance(given, Mapping):
         raise InputError(
             f"A {kind} is not a sequence of {what}: pass its values as a list, as in list(given.values())."
@@ -72,7 +72,7 @@ def pairs(rows: Iterable[tuple[Text_T, T]]) -> Iterator[tuple[Text_T, T]]:
         InputError: one of them is something else.
     """
     if not isinstance(rows, Iterable):
-        raise InputError(f"The rows are no sequence but {type(rows).__name__}: pass pairs of a text and its label.")
+        raise InputError(f"The rows are not a sequence but {type(rows).__name__}: pass pairs of a text and its label.")
     for i, row in enumerate(rows):
         if isinstance(row, str | Mapping) or not isinstance(row, Sized) or len(row) != 2:
             raise InputError(f"Row {i} is not a pair of a text and what it should get: pass zip(texts, labels).")
@@ -105,7 +105,7 @@ def require_top(top: object) -> None:
     """Refuse a number of the strongest that is none.
 
     Raises:
-        ConfigError: it is no whole number of at least 1.
+        ConfigError: it is not a whole number of at least 1.
     """
     if type(top) is not int or top < 1:
         raise ConfigError(f"top must be a whole number from 1, not {top!r}.")

@@ -29,8 +29,8 @@ class SubTokenAttribution:
     Attributes:
         kind: a word; a pair of neighbouring words, or of the first or last word and the edge of the text; a triple
             likewise; or a run of characters within a word that is unknown to the model.
-        start: of the span in the text.
-        end: of the span in the text.
+        start: the start of the span in the text.
+        end: the end of the span in the text.
         tokens: numbers of the tokens that were credited.
         contributions: to the logit of each label.
         edge: of the text, which a pair of one word or a triple of two is with, the start if both; None for other parts.
@@ -61,7 +61,7 @@ class RowOutputs:
     """What the graph says of one text.
 
     Attributes:
-        rows_KTGX: of each token: its word, its left and its right pair, and its triples from the left.
+        rows_KTGX: the rows of each token: its word, its left and its right pair, and its triples from the left.
         ngrams_UNGX: n-grams of the tokens that are not known, for the last groups; None where the model has none.
         weights_TG: what values are multiplied by.
         known_T: which tokens are words that the file knows.
@@ -80,7 +80,7 @@ def split(
 
     Args:
         found: what the graph says.
-        spans: of the tokens.
+        spans: the spans of the tokens.
         labels: in the order of the values.
         config: what a token owns.
         norm: whether the attention is `norm`, whose tokens also weaken each other.

@@ -111,7 +111,7 @@ def application(
 
     Args:
         service: who answers.
-        lifespan: of the application.
+        lifespan: the lifespan of the application.
         begin: called at each request: nobody runs the lifespan of what is mounted.
         short_cut: answer `/v1/classify` ahead of FastAPI's machinery, by the same functions, unless dependencies are
             exchanged or there is other middleware.

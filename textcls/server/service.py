@@ -319,7 +319,7 @@ class Service:
 
         Args:
             lesson: what is to be done.
-            share: of the budget, for what the lesson takes.
+            share: the share of the budget, for what the lesson takes.
             caller: who asked, for the audit trail.
 
         Raises:

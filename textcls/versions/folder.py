@@ -46,7 +46,7 @@ class Listed:
     """A version, or what is wrong with it.
 
     Attributes:
-        number: of the version.
+        number: the number of the version.
         version: what it says of itself.
         problem: why it cannot be used, in a sentence.
     """
@@ -79,8 +79,8 @@ def check_content(folder: Path, content: bytes) -> None:
     """Refuse the content of a model file that is not what was published.
 
     Args:
-        folder: of the version.
-        content: of its model file.
+        folder: the folder of the version.
+        content: the content of its model file.
 
     Raises:
         ArtifactError: it is something else, or the version is damaged.
@@ -124,7 +124,7 @@ class Registry:
 
         Args:
             folder: where it is.
-            name: of the model.
+            name: the name of the model.
             exactly: whether one that is there must have this name.
 
         Raises:
@@ -220,7 +220,7 @@ class Registry:
         """Add a version, which is there whole or not at all.
 
         Args:
-            content: of the model file.
+            content: the content of the model file.
             files: what lies beside it, by name.
             about: what it says of itself; its number is given here.
 
@@ -317,7 +317,7 @@ def check_new(folder: Path) -> None:
     """Refuse a folder that holds something else than a registry.
 
     Raises:
-        InputError: it does, or it is no folder.
+        InputError: it does, or it is not a folder.
         SurroundingsError: it cannot be read.
     """
     if is_registry(folder) or not (folder.exists() or folder.is_symlink()):
@@ -345,20 +345,20 @@ def _read_json(path: Path) -> Any:
 
     Raises:
         FileNotFoundError: it is not there.
-        ValueError: it is no JSON, or too large.
+        ValueError: it is not JSON, or too large.
         ArtifactError: it cannot be read.
     """
     try:
         about = path.stat()
         if not stat.S_ISREG(about.st_mode) or about.st_size > _MOST_BYTES:
-            raise ValueError(f"it is no plain file of at most {_MOST_BYTES:,} bytes")
+            raise ValueError(f"it is not a plain file of at most {_MOST_BYTES:,} bytes")
         return json.loads(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError) as error:
         raise FileNotFoundError(error.errno, error.strerror, str(path)) from error
     except OSError as error:
         raise ArtifactError(f"{path} cannot be read: {os.strerror(error.errno or 0)}.") from error
     except RecursionError as error:
-        raise ValueError("it is no plain JSON") from error
+        raise ValueError("it is not plain JSON") from error
 
 
 def _write_synced(path: Path, content: bytes) -> None:

@@ -30,7 +30,7 @@ class Version:
 
     Attributes:
         version: its number, from 1.
-        sha256: of the model file.
+        sha256: the SHA-256 of the model file.
         bytes: its size.
         created: when it was published, as ISO 8601 in UTC.
         textcls: version of the package that published it.
@@ -64,7 +64,7 @@ class Version:
         fields = _object(found)
         sha256 = _text(fields, "sha256")
         if not _SHA256.fullmatch(sha256):
-            raise ValueError("sha256 is no SHA-256")
+            raise ValueError("sha256 is not a SHA-256")
         held_out = _object(fields.get("held_out", {}))
         return cls(
             version=_number(fields, "version", MOST_VERSIONS),
@@ -217,7 +217,7 @@ def checked_name(name: str, how: str) -> str:
     """
     if NAME.fullmatch(name):
         return name
-    raise ConfigError(f"{name!r} is no name: names are up to 64 letters, digits, '.', '_' and '-'; {how}.")
+    raise ConfigError(f"{name!r} is not a name: names are up to 64 letters, digits, '.', '_' and '-'; {how}.")
 
 
 def checked_text(text: str | None, option: str, most: int) -> str | None:

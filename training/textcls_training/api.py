@@ -161,8 +161,8 @@ def text_columns_of(texts: Sequence[Text], beside: Sequence[str] = ()) -> tuple[
     """Return the columns of the text of rows, in the order of the first row; None if texts are strings.
 
     Raises:
-        InputError: a name of a column is no string, or there is none; or a row has another one; or columns `beside` the
-            text need rows, or are in none of them.
+        InputError: a name of a column is not a string, or there is none; or a row has another one; or columns `beside`
+            the text need rows, or are in none of them.
     """
     if isinstance(texts, str | bytes) or not isinstance(first := next(iter(texts), None), Mapping):
         if beside:
@@ -170,7 +170,7 @@ def text_columns_of(texts: Sequence[Text], beside: Sequence[str] = ()) -> tuple[
         return None
     if strange := next((name for name in beside if not any(name in row for row in texts)), None):
         name, colon, kind = strange.rpartition(":")
-        said = f", and {kind!r} is no kind of one ({and_(KINDS)})" if colon and name in first else ""
+        said = f", and {kind!r} is not a kind of one ({and_(KINDS)})" if colon and name in first else ""
         raise InputError(f"No row has the column {strange!r}{said}; the first has {and_(list(map(str, first)))}.")
     columns = tuple(name for name in first if name not in beside)
     if not columns or not all(isinstance(name, str) and name for name in columns):
@@ -209,7 +209,7 @@ def unlabelled_texts(
     They sum to 1, unless a text may have `several` labels.
 
     Raises:
-        InputError: the texts are no strings, or the probabilities are not theirs.
+        InputError: the texts are not strings, or the probabilities are not theirs.
     """
     require_texts(texts, "unlabelled texts")
     texts = list(texts)
@@ -233,12 +233,12 @@ def labelled_texts(
 
     Args:
         texts: the texts.
-        labels: of each its label, or its labels: names, or a mapping from names to probabilities.
+        labels: the label of each, or its labels: names, or a mapping from names to probabilities.
         what: what they are.
-        several: whether each has labels, or a label; None if the first that is no string is to tell.
+        several: whether each has labels, or a label; None if the first that is not a string is to tell.
 
     Raises:
-        InputError: these are no texts with their labels.
+        InputError: these are not texts with their labels.
     """
     if isinstance(texts, str) or isinstance(labels, str):
         raise InputError(f"The {what} and their labels are two sequences of strings, not one string.")
@@ -285,7 +285,7 @@ def checked_weights(weights: Sequence[float], rows: int) -> list[float]:
     """Return the weights of rows as plain numbers.
 
     Raises:
-        InputError: there is not one a row, one is no number from 0 on, or all are 0.
+        InputError: there is not one a row, one is not a number from 0 on, or all are 0.
     """
     require_sequence(weights, "weights")
     weights = as_list(weights)

@@ -357,7 +357,7 @@ def _weights(given: Any, texts: int) -> list[float] | None:
     """Return the weights of texts; None if all count alike.
 
     Raises:
-        ValueError: these are no weights of so many texts.
+        ValueError: these are not weights of so many texts.
         InputError: likewise.
     """
     if given is None:

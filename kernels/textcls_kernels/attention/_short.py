@@ -36,7 +36,7 @@ from textcls_kernels.attention._triton import LOG2E, _dot, _exp, _load, _scale, 
 
 # Beyond this |r| one term of q is not enough; one term keeps r to 2^-9 of it, 0.06 in bfloat16.
 LOUD = tl.constexpr(32.0)
-NEVER = tl.constexpr(-1e30)  # the r of what is no position: finite, so that an empty text makes no NaN
+NEVER = tl.constexpr(-1e30)  # the r of what is not a position: finite, so that an empty text makes no NaN
 
 
 @triton.jit
@@ -87,7 +87,7 @@ def _softmax(
     PRECISION: tl.constexpr,
     CAUSAL: tl.constexpr,
 ):
-    """exp(r - the largest of its row), and the sums of rows. Rows that are no positions have p = 0 and r = 0."""
+    """exp(r - the largest of its row), and the sums of rows. Rows that are not positions have p = 0 and r = 0."""
     q = (_dot(p_i, metric_KK, PRECISION) * _scale(scale, HALF)).to(p_i.dtype)
     r = _dot(q, tl.trans(p_i), PRECISION)
     if CAUSAL:  # of a row inside the text, which alone is kept, also those beyond it

@@ -33,7 +33,7 @@ class LabelTargets(NamedTuple):
 
     Attributes:
         target: the numbers of hard labels [B], int64, or probabilities [B, C]. Numbers are not checked, for that would
-            wait for the GPU: a text whose number is no label's has no loss.
+            wait for the GPU: a text whose number is not a label's has no loss.
         class_weight_C: what each label counts.
         row_weight_B: what each row counts; None where that is 1.
     """

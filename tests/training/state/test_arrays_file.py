@@ -76,7 +76,7 @@ def test_a_file_that_is_not_there_is_said_to_be_unreadable(tmp_path: Path) -> No
 
 def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fit.npz")
-    with pytest.raises(DamagedError, match="is no plain file"):
+    with pytest.raises(DamagedError, match="is not a plain file"):
         arrays_file.read(tmp_path / "fit.npz")
 
 

@@ -210,15 +210,15 @@ def test_trials_of_other_rows_are_refused(found: TuneReport, tmp_path: Path) -> 
 def test_a_file_that_is_no_journal_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "rows.csv", [["text", "label"], ["a", "b"]])
     before = path.read_bytes()
-    with pytest.raises(InputError, match=r"rows.csv is no journal of trials; name another --storage"):
+    with pytest.raises(InputError, match=r"rows.csv is not a journal of trials; name another --storage"):
         tune(ROWS, QUICK, path, QUIET)
     assert path.read_bytes() == before
     path.write_text('{"key": "of another program, without an end of its line"}')
-    with pytest.raises(InputError, match="is no journal of trials; name another --storage"):
+    with pytest.raises(InputError, match="is not a journal of trials; name another --storage"):
         tune(ROWS, QUICK, path, QUIET)
     assert path.read_text().endswith('line"}')
     path.write_text('{"op_code": 17}\n')
-    with pytest.raises(InputError, match="no journal of trials, or it is damaged"):
+    with pytest.raises(InputError, match="is not a journal of trials, or it is damaged"):
         tune(ROWS, QUICK, path, QUIET)
 
 

@@ -31,7 +31,7 @@ def document(title: str, *fragments: str, about: str = "", heading: str = "") ->
     """Return a page of its own that shows the fragments.
 
     Args:
-        title: of the page.
+        title: the title of the page.
         fragments: what is on it.
         about: of which model it is and when it was made, in one line; empty for nothing.
         heading: above that, for fragments that have none of their own.

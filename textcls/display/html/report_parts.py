@@ -87,7 +87,7 @@ def folded(heads: Sequence[tuple[str, str]], rows: Sequence[str], absent: int) -
     """Return a table of labels, of which those beyond the first ones are folded away.
 
     Args:
-        heads: of its columns.
+        heads: the heads of its columns.
         rows: a label each, by rising F1, and then those that no row has.
         absent: how many these are.
     """

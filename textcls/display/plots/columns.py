@@ -23,8 +23,8 @@ def plot_columns(effects: Sequence[ColumnEffect], labels: Sequence[str]) -> "Fig
     """Return a plot of effects, one below the other.
 
     Args:
-        effects: of the columns of a model (`textcls.explain.columns.column_effects`).
-        labels: of the model.
+        effects: the effects of the columns of a model (`textcls.explain.columns.column_effects`).
+        labels: the labels of the model.
 
     Raises:
         ConfigError: no column adds anything.

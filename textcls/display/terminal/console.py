@@ -67,7 +67,7 @@ def table_of(words: Sequence[str], numbers: Sequence[str], **look: Any) -> Table
     Args:
         words: heads.
         numbers: heads.
-        look: of the columns, as `rich.table.Table.add_column` takes it.
+        look: how the columns look, as arguments of `rich.table.Table.add_column`.
     """
     table = Table(box=None, pad_edge=False)
     for word in words:

@@ -30,7 +30,7 @@ def global_explanation_report(found: GlobalExplanation, width: int, *, compact: 
 
     Args:
         found: what was found.
-        width: of a line.
+        width: the width of a line.
         compact: whether each label has a line, so that all fits a screen; or else tables with numbers and examples.
     """
     yield Text(summary_line(found))

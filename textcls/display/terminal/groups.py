@@ -22,8 +22,8 @@ def groups_report(
 
     Args:
         found: what was found.
-        names: of the groups.
-        width: of a line.
+        names: the names of the groups.
+        width: the width of a line.
         compact: whether each label has a line; or else a table with numbers and examples.
     """
     for line in groups_lines(found, *names):

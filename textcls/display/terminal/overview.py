@@ -39,7 +39,7 @@ def _listed(terms: Iterable[str], room: int) -> str:
     """Return the first of some terms, as many as there is room for."""
     line = ""
     for term in terms:
-        # Among commas a comma is no word.
+        # Among commas a comma is not a word.
         word = named(term) if any(sign.isalnum() for sign in term) else repr(named(term))
         more = f", {word}" if line else word
         if cell_len(line + more) > room:

@@ -35,7 +35,7 @@ class SideReport:
 
     Attributes:
         name: what it is called.
-        bytes: of its file; None where it is none.
+        bytes: the size in bytes of its file; None where it is none.
         microseconds: a text took in this run; None where that says nothing.
         ece: expected calibration error; None where there are no probabilities.
         cross_entropy: in nats; None likewise, or where it does not know a label. Of several labels that of a row, and
@@ -63,11 +63,11 @@ class Comparison(InNotebooks):
         agreement: how many rows which side gets right; of several labels, with all of them and no other.
         p_value: of McNemar's test.
         accuracy: share of the rows that each gets right, likewise.
-        macro_f1: of both.
+        macro_f1: macro-F1 of both.
         labels: F1 of both for each label that a row or an answer has, with the number of its rows.
         flips: all rows that they answer differently, with the reasons of the first of them.
         words: which words changed; empty unless both are models.
-        micro_f1: of several labels a text, F1 of all labels of all rows together; None of one label.
+        micro_f1: with several labels per text, F1 of all labels of all rows together; else None.
 
     Examples:
         >>> found = textcls.compare("tickets.onnx", "tickets.onnx", [("where is my parcel", "shipping")])
@@ -145,7 +145,7 @@ def compare(
         rows: a text, or a row as `Classifier.predict` takes it, and its label each, such as `zip(texts, labels)`; of
             several labels a text and its labels, as a list, a set, or a mapping from labels to probabilities, of which
             those from 1/2 on count.
-        label_separator: of several labels: what stands between those of a cell of a file of answers, `json` where each
+        label_separator: what stands between several labels in a cell of a file of answers, `json` where each
             holds a JSON list; by default as in the training of a model, or else `;`, as `textcls predict` writes.
 
     Raises:
@@ -181,7 +181,7 @@ def compared(
     Args:
         sides: which they are.
         rows: what both are asked about: texts, or rows with the columns of models that read them.
-        texts: of the rows, to be shown.
+        texts: the texts of the rows, to be shown.
         right: the label of each, or its labels, sorted.
         bad: takes note of labels that are spelt otherwise than both sides have them.
 

@@ -22,7 +22,7 @@ class PairedFigures(NamedTuple):
         accuracy: share of these rows.
         macro_f1: mean F1 of the labels.
         labels: F1 of each label that a row or an answer has, and how many rows have it.
-        micro_f1: of several labels a row: F1 of all labels of all rows together; None of one.
+        micro_f1: with several labels per row, F1 of all labels of all rows together; else None.
     """
 
     agreement: Agreement

@@ -33,8 +33,8 @@ class Difference:
     """A figure of both sides, between 0 and 1, and by how much the second is higher.
 
     Attributes:
-        before: of the first side.
-        after: of the second side.
+        before: the figure of the first side.
+        after: the figure of the second side.
         low, high: between which the difference lies with `CONFIDENCE`.
     """
 

@@ -41,8 +41,8 @@ class SideAnswers(NamedTuple):
     """The answers of a side to all rows.
 
     Attributes:
-        labels: of each row; several a row are sorted.
-        probabilities: of each row and label [rows, labels of the side]; None where they are not known.
+        labels: the labels of each row; several a row are sorted.
+        probabilities: one for each row and label [rows, labels of the side]; None if they are not known.
         names: the labels of the side, where it says which there are.
         microseconds: processor time a text, where that can be measured.
     """
@@ -120,7 +120,7 @@ class FileSide:
     """A file of answers, one a row, in the order of the data.
 
     Args:
-        path: of the file.
+        path: the path of the file.
         separator: what stands between the labels of a cell, `json` where each holds a JSON list; None if each row has
             one label. In the column that `textcls predict` writes it is that of `predict` unless a cell has the other.
     """

@@ -30,11 +30,11 @@ class Flip(NamedTuple):
 
     Attributes:
         row: its number, from 0.
-        text: of the row.
+        text: the text of the row.
         right: its label, or its labels.
         first: the answer of the first side.
         second: the answer of the second side.
-        reasons: of each side that is a model, the words that speak most for its answer over the other's: of several
+        reasons: for each side that is a model, the words that speak most for its answer over the other's: of several
             labels for those that it alone assigns, and against those that the other alone assigns.
     """
 
@@ -80,7 +80,7 @@ class ChangedWord(NamedTuple):
 def explained(
     flips: Iterable[Flip], rows: Sequence[Text], first: Classifier | None, second: Classifier | None
 ) -> list[Flip]:
-    """Return flips with their reasons; without those of a side that is no model, or does not know one of the labels.
+    """Return flips with their reasons; without those of a side that is not a model, or does not know one of the labels.
 
     Args:
         flips: some.

@@ -4,7 +4,7 @@ Of the different cells of a label column, a separator is taken for one if
 
 - at least 3 hold it between different parts, and not all hold it the same number of times;
 - the parts of these cells are fewer than the cells with one of them, and one stands in two cells or more in the mean;
-- at least a fifth of them stand first in one cell and later in another, so that they are no levels of a hierarchy, nor
+- at least a fifth of them stand first in one cell and later in another, so that they are not levels of a hierarchy, nor
   two properties such as `food/good`.
 
 One is enough if it holds `;` or `|` between parts each of which is a cell of its own, for these stand in no names.

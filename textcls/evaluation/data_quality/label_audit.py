@@ -17,12 +17,12 @@ class SuspectRow:
 
     Attributes:
         row: its number, from 0.
-        text: of the row.
+        text: the text of the row.
         label: what it has; of several labels, all of them in order.
         suggested: what it probably should have, likewise.
         probability: of its label, as models see it that have not seen the row; of several labels, of those that are to
             go, and that those to be added are absent.
-        probability_suggested: of the other one; of several, of the reverse.
+        probability_suggested: the probability of the other one; with several, of the reverse.
         words: what speaks most for the suggested labels over its own.
         copies: how many near copies of the text have the suggested labels.
     """
@@ -64,7 +64,7 @@ class LabelAudit:
         judged: how many could be judged; the only row of a label cannot.
         expected: how many of these look wrong: the sum of how probable that is of each. Hard rows add to it, too.
         suspects: rows to look at, the surest first.
-        doubt: of every row, the higher the more doubtful its label is.
+        doubt: one number per row, higher for more doubtful labels.
     """
 
     rows: int
@@ -74,6 +74,6 @@ class LabelAudit:
     doubt: list[float]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the audit as plain data, but for the doubt of rows that are no suspects."""
+        """Return the audit as plain data, but for the doubt of rows that are not suspects."""
         found = [suspect.as_json() for suspect in self.suspects]
         return {"rows": self.rows, "judged": self.judged, "expected": round(self.expected, 1), "suspects": found}

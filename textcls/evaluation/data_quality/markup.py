@@ -32,14 +32,14 @@ _TAG: Final = re.compile(rf"<(?:{_ALL}){_ATTRIBUTES}>|{_ENDS}", re.IGNORECASE)
 _INLINE: Final = re.compile(
     r"</?(?:a|abbr|b|big|cite|code|del|em|font|i|ins|mark|s|small|span|strike|strong|sub|sup|tt|u|wbr)\b", re.IGNORECASE
 )
-# What is within them is no text.
+# What is within them is not text.
 _UNREAD: Final = re.compile(
     r"<!--(?:(?!<!--|-->).)*-->|<(script|style)\b[^<>]*>(?:(?!</?(?:script|style)\b).)*</\1\s*>",
     re.IGNORECASE | re.DOTALL,
 )
 _COMMON_ENTITY: Final = re.compile(r"&(?:amp|lt|gt|quot|nbsp|apos|#[0-9]{1,7}|#x[0-9a-f]{1,6});", re.IGNORECASE)
 _ENTITY: Final = re.compile(
-    # A tag that is written out, which is no tag, and what else stands for a sign.
+    # A tag that is written out, which is not a tag, and what else stands for a sign.
     rf"(?P<tag>&lt;/?(?:{_ALL})\b[^<>&]{{0,200}}&gt;)|&(?:[a-z][a-z0-9]{{1,30}}|#[0-9]{{1,7}}|#x[0-9a-f]{{1,6}});",
     re.IGNORECASE,
 )

@@ -28,7 +28,7 @@ class Mended:
 
     Attributes:
         rows: those that are left, in their order.
-        renamed: of each label that was written otherwise, as its cells had it, the new name.
+        renamed: the new name of each label that was written differently, as its cells had it.
         counts: how many rows each kind has changed or left out.
     """
 

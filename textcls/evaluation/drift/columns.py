@@ -15,7 +15,7 @@ class ColumnShare(NamedTuple):
     """What of a column's values was not as in training.
 
     Attributes:
-        name: of the column.
+        name: the name of the column.
         missing_before: share of held-out rows without a value.
         missing: share of new rows without one.
         strange: share of new rows with a category that training has not seen, or a number or date outside its range.

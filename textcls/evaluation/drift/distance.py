@@ -59,7 +59,7 @@ def distance(before_B: Sequence[int], now_B: Sequence[int], seed: int = 0, draws
     Args:
         before_B: counts then.
         now_B: counts now.
-        seed: of the draws.
+        seed: the seed of the draws.
         draws: how often both are drawn to see what chance does.
     """
     before, now = np.array(before_B, np.int64), np.array(now_B, np.int64)

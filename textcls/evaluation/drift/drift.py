@@ -151,8 +151,8 @@ def measure_drift(
         before: texts of the training, whose words are then compared.
 
     Raises:
-        InputError: there are no rows, or one is no pair of a text and its label, or its labels, or None; or the model
-            file keeps no summary of held-out rows.
+        InputError: there are no rows, or one is not a pair of a text and its label, or its labels, or None; or the
+            model file keeps no summary of held-out rows.
         ConfigError: the model was taught labels after its training.
         ArtifactError: the summary is damaged.
     """

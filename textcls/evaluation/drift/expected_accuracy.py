@@ -50,7 +50,7 @@ def expected_accuracy(
 
     Args:
         held_out: what is known of held-out rows.
-        score_N: of the answers to new rows, at least one.
+        score_N: the score of the answers to new rows, at least one.
         another_kind: by how much it may be off beyond what chance does to both lots of rows, as a standard deviation.
 
     Returns:

@@ -147,7 +147,7 @@ class HeldOutSummary:
         labels: how many were answered with each label, in the order of the model; None of more than `MOST_LABELS`.
         lengths: tokens of the training rows.
         unknown: the share of tokens that is unknown; None where the model knows every token.
-        names_sha256: of the names of the labels, by `names_digest`; None in files of an older textcls.
+        names_sha256: the digest of the labels' names (`names_digest`); None in files of an older textcls.
         sets: which labels were assigned together, where a text may have several; None where it has one.
     """
 
@@ -191,7 +191,7 @@ class HeldOutSummary:
             gold_NC: those that it has.
             length_N: tokens of the training rows, of which there may be more.
             unknown: as in the attributes.
-            names: of the labels, in their order.
+            names: the names of the labels, in their order.
             several: whether rows may have several labels.
         """
         score_N, is_right_N = probability_NC.max(1), (assigned_NC == gold_NC).all(1)

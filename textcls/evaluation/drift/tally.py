@@ -143,7 +143,7 @@ class Bins:
 
     Attributes:
         held_out: what is known of held-out rows.
-        labels: of the model; none where the summary keeps no counts of so many, or of too few label sets.
+        labels: the labels of the model; none where the summary keeps no counts of so many, or of too few label sets.
         size: how many numbers there are: texts, scores, lengths, labels, sums of tokens.
         fingerprint: tells these bins from others; a whole number above 0 that a double holds.
     """
@@ -180,7 +180,7 @@ class Bins:
             at: where those of these bins begin.
             labels: the answer: one label, or those that are assigned where a text may have several.
             score: the probability of the most probable one.
-            tokens: of the text.
+            tokens: the tokens of the text.
             unknown: those that the model does not know.
         """
         if not 0 <= score <= 1:  # NaN has no bin

@@ -28,7 +28,7 @@ class Costs:
         abstention: a row that is left to people.
 
     Raises:
-        ConfigError: one is no number of 0 or more.
+        ConfigError: one is not a number of 0 or more.
 
     Examples:
         >>> classifier, rows = textcls.Classifier.load("tickets.onnx"), zip(*textcls.read("tickets.csv"))

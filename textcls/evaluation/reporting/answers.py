@@ -30,7 +30,7 @@ class AnsweredRows(Generic[Right, Kept]):
     """Rows and the answers to them.
 
     Attributes:
-        texts: of the rows.
+        texts: the texts of the rows.
         right: the label that each carries, or its labels.
         answers: what is kept of the answer to each.
         probabilities: those of each [rows, labels].

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from textcls.evaluation.reporting.answers import RowSummary
 from textcls.model.excerpts import Excerpt
 
-# A word behind a single error is no group; so many groups are told, and so many examples of each.
+# A word behind a single error is not a group; so many groups are told, and so many examples of each.
 LEAST: Final = 2
 GROUPS: Final = 15
 EXAMPLES: Final = 3
@@ -39,7 +39,7 @@ class SureError(NamedTuple):
 
     Attributes:
         row: its number, from 0.
-        text: of the row.
+        text: the text of the row.
         right: the label that it carries.
         answered: the answer.
         confidence: its probability.

@@ -98,7 +98,7 @@ def label_aims(probability_NC: Float32, gold_NC: Bools, own_C: Sequence[float], 
         probability_NC: calibrated.
         gold_NC: which labels each row has; columns beyond those of the probabilities are unknown to the model.
         own_C: the model's thresholds.
-        names: of its labels.
+        names: the names of its labels.
     """
     known_NC = gold_NC[:, : len(names)]
 

@@ -20,8 +20,8 @@ class ModelFile:
     """What a report is about.
 
     Attributes:
-        name: of the file.
-        sha256: of its content.
+        name: the name of the file.
+        sha256: the SHA-256 of its content.
         bytes: its size.
         info: what it says of itself.
     """

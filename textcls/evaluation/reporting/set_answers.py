@@ -21,7 +21,7 @@ class SetAnswers:
     Any of the labels may turn out to be missed, or one too many, so the words of all are kept, eight bytes a label.
 
     Args:
-        labels: of the model.
+        labels: the labels of the model.
 
     Attributes:
         words: as `named_parts` returns them, by number.

@@ -58,7 +58,7 @@ class SureLabelError(NamedTuple):
 
     Attributes:
         row: its number, from 0.
-        text: of the row.
+        text: the text of the row.
         labels: that it has.
         assigned: that it was assigned.
         label: the one that is missed, or too many.
@@ -111,12 +111,12 @@ class Judged(NamedTuple):
     """Answers beside what is right.
 
     Attributes:
-        texts: of the rows.
+        texts: the texts of the rows.
         labels: the model's, and then those that it does not know.
         right: the labels of each row.
         gold: which of `labels` each row has [rows, labels].
         assigned: which it was assigned [rows, labels].
-        probabilities: of the model's [rows, its labels].
+        probabilities: the probabilities of the model's [rows, its labels].
     """
 
     texts: Sequence[str]

@@ -63,7 +63,7 @@ class Cluster:
     Attributes:
         name: the label of the model.
         texts: how many texts are in it.
-        share: of all texts.
+        share: the share of all texts.
         score: the mean probability of the cluster in its texts.
         words: what speaks for it over all texts, the most telling first: frequent words, which say a little each time,
             come after rarer ones that say much.

@@ -54,7 +54,7 @@ def explain_globally(
 
     Raises:
         ConfigError: there is no such label, or `top` or `deciding_share` is out of its range.
-        InputError: there are no rows, or one is no pair of a text and its label, or its labels, or None.
+        InputError: there are no rows, or one is not a pair of a text and its label, or its labels, or None.
 
     Examples:
         >>> rows = zip(*textcls.read("tickets.csv"))
@@ -151,7 +151,7 @@ class GlobalExplainer:
         """Add one text, and return the numbers of its answers.
 
         Args:
-            explanation: of the text.
+            explanation: the explanation of the text.
             right: the label it carries, or its labels; None if that is not known.
         """
         answers = answers_of(explanation, self._cuts)

@@ -38,7 +38,7 @@ class TermDifference:
 
     Attributes:
         text: the word, in lower case.
-        difference: of the means over all texts of a group, in logits; negative where it adds more in the second.
+        difference: between the means over all texts of each group, in logits; negative if it adds more in the second.
         error: the standard error of that.
         in_first: the share of the first group's texts that hold the word.
         in_second: that of the second's.
@@ -61,8 +61,8 @@ class LabelDifference:
         label: the label.
         answered_first: the share of the first group's texts that it is an answer of.
         answered_second: that of the second's.
-        difference: of the mean evidence of all words, in logits; the terms' differences, also of those not listed, add
-            up to it.
+        difference: between the mean evidence of all words, in logits; the differences of all terms, listed or not,
+            add up to it.
         more: words that add more in the first group, the largest difference first.
         less: words that add more in the second group, likewise.
     """
@@ -124,7 +124,7 @@ def compare_groups(
         labels: those to compare; all by default.
 
     Raises:
-        ConfigError: there is no such label, or `top` is no number.
+        ConfigError: there is no such label, or `top` is not a number.
         InputError: a group has no texts, or is a table, a set or one text.
 
     Examples:

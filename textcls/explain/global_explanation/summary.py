@@ -74,7 +74,7 @@ class GlobalExplanation(InNotebooks):
         texts: how many.
         tokens: how many in all texts.
         labelled: texts that carry a label.
-        right: of those, how many were answered with it; of several labels, with all of them and no other.
+        right: how many of those were answered with it; with several labels, with all of them and no other.
         dropped: words and pairs that were forgotten because there were too many, the rarest first; one that came back
             counts from there. Which words an answer holds, and which decide it, is forgotten by a bound of its own and
             not counted here; from then on `holding`, `decided` and `wrong` of a word are lower bounds.

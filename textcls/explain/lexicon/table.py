@@ -32,7 +32,7 @@ class Lexicon:
     """What the model knows of words, sequences and pieces, the weightiest first, then of values of columns.
 
     Attributes:
-        labels: of the model.
+        labels: the labels of the model.
         kinds: `word`, `pair`, `triple` or `piece` of each term, `column` of the value of a column.
         terms: as text, in lower case (`textcls.explain.lexicon.terms`); of a column `product = lamp`.
         counts: how often each stands where it comes from; nobody counts columns, which have 0.
@@ -197,7 +197,7 @@ class TermChange:
     """What two models say of a term.
 
     Attributes:
-        kind: of the term, or `column`.
+        kind: the kind of the term, or `column`.
         term: as text, or the value of a column, `product = lamp`.
         count: how often it stands where it comes from.
         label: of which the two say what differs most.

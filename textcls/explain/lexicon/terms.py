@@ -18,7 +18,7 @@ from textcls.model.artifact import ModelInfo
 from textcls.model.features import FeatureConfig
 
 Kind = Literal["word", "pair", "triple", "piece", "column"]
-# The kind of rows that tell of columns beside the text, and are no terms; behind it those that are.
+# The kind of rows that tell of columns beside the text, and are not terms; behind it those that are.
 COLUMN: Final[Kind] = "column"
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)[:-1]
 # How many words a sequence has.
@@ -112,7 +112,7 @@ def read_terms(path: Path, info: ModelInfo) -> Terms:
     """Return the terms of a list: a table as `Lexicon.as_csv` writes it, or else a word, pair or text a line.
 
     Raises:
-        InputError: there is no such file, it is no text or too large, or a row of the table is no term with its count.
+        InputError: there is no such file, it is not text, it is too large, or a row is not a term with its count.
     """
     try:
         if path.stat().st_size > MOST_BYTES:

@@ -37,7 +37,7 @@ class Shortcut:
         kind: `words` or `length`.
         texts: how many hold it.
         of_label: how many of them carry the label.
-        share: of all texts that carry the label.
+        share: the share of all texts that carry the label.
         place: where it stands in nearly all of its texts: `start`, `end`, or anywhere.
         put_in: texts of other labels that were asked about with it; `put_in_changed` of them got the label by that, and
             `put_in_rise` is by how much its probability rose in the mean.

@@ -81,7 +81,7 @@ class Corpus:
         owner_L: the number of the text that carries it.
         labels: how many labels there are.
         words: in lower case, by number; the first two stand for the edges of a text.
-        word_T: of each token of all texts, end to end, each text between `START` and `END`.
+        word_T: the word of each token of all texts, end to end, each text between `START` and `END`.
         text_T: the number of its text.
         reading: as which word a token counts.
     """

@@ -29,7 +29,7 @@ class Judged(NamedTuple):
         term: that tells a label.
         doubt: None if there is none; `belongs` if what stands around it calls for it, `alike` if its texts have a
             subject in common, `few` if it stands in few, `others` if some of another label hold it, too.
-        strength: of the doubt: the further above 1, the more it belongs to what is said.
+        strength: the strength of the doubt: the further above 1, the more it belongs to what is said.
     """
 
     term: Term

@@ -30,7 +30,7 @@ class LengthCue:
         longest: in tokens; None for any.
         texts: so long.
         of_label: how many of them carry the label.
-        share: of all texts that carry it.
+        share: the share of all texts that carry it.
         telling: how much of the way it is from `share` to all of them.
         reliance: what becomes of texts of other labels that are cut to such a length, or repeated up to it.
     """

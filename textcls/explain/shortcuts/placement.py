@@ -33,10 +33,10 @@ class Neighbours:
 
     Attributes:
         keys: the pairs of neighbours, left * V + right, sorted.
-        counts: of each.
+        counts: the counts of each.
         count_V: of words, as the left one.
         share_V: of words, as the right one.
-        told_NK3: of each text how many neighbours it has, the sum of their `togetherness` and that of the squares:
+        told_NK3: for each text how many neighbours it has, the sum of their `togetherness` and that of the squares:
             within a text, at its start, at its end.
         told_LK3: the same of all texts of a label.
     """

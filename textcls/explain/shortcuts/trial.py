@@ -30,7 +30,7 @@ class Trial(NamedTuple):
     Attributes:
         kind: `word`, `pair`, or `number`, a sign before any number.
         place: where it was put: `start`, `end`, `anywhere`.
-        share: of the texts of a label that got it.
+        share: the share of a label's texts that got it.
         texts: how many these are.
         found: whether it would be called out beyond doubt.
     """

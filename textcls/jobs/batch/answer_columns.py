@@ -38,7 +38,7 @@ class AnswerColumns:
         label_path: what separates the parts of labels that are paths of a tree: also the deepest node that is sure, by
             the threshold, its score, and its part of each level; None for no such columns, unless the model has a
             tree.
-        levels: of the tree.
+        levels: the levels of the tree.
         prefix: with which all their names begin.
     """
 
@@ -106,7 +106,7 @@ class AnswerColumns:
         """Return the columns of the answers of `classifier` to `texts`.
 
         Raises:
-            ConfigError: the threshold is no probability.
+            ConfigError: the threshold is not a probability.
         """
         predictions = classifier.predict(texts, explain=self.explain, threshold=self.threshold)
         found = [self._of_one(prediction) for prediction in predictions]

@@ -82,7 +82,7 @@ class Answering:
 
     Attributes:
         model: the content of the model file, so that it need not lie on every machine.
-        path: of the model file, for messages.
+        path: the path of the model file, for messages.
         answer: the columns that are added.
         text_columns: as `predict_files` says.
         write: how the answers are written.
@@ -152,12 +152,12 @@ class Standing:
 
     Attributes:
         files: to be answered in this run.
-        bytes: of all of them.
+        bytes: the size in bytes of all of them.
         kept: files that were answered before.
         done: files that were answered.
         failed: files that were not, with the sentence that says why.
         rows: that were answered.
-        done_bytes: of the files that were answered or not.
+        done_bytes: the size of the files that are done, answered or not.
         seconds: since the first file was begun.
     """
 

@@ -47,7 +47,7 @@ def foreign(data: bytes) -> str | None:
     """Return what a model file has that we never write, None if there is nothing.
 
     Raises:
-        ValueError: that is no ONNX file.
+        ValueError: that is not an ONNX file.
     """
     for number, _, content in fields(memoryview(data)):
         if number == _MODEL_FUNCTION:

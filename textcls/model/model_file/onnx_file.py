@@ -27,7 +27,7 @@ def metadata(data: bytes, path: Path) -> dict[str, str]:
     """Return the metadata of the ONNX file whose content is `data`; messages name it `path`.
 
     Raises:
-        ArtifactError: it is no ONNX file, or it is damaged.
+        ArtifactError: it is not an ONNX file, or it is damaged.
     """
     found = {}
     for field in _checked(memoryview(data), path):
@@ -65,7 +65,7 @@ def exchanged(data: bytes, info: ModelInfo, path: Path, constants: Constants | N
         constants: by name, in float16, float32 or int64; of any shape that suits the graph.
 
     Raises:
-        ArtifactError: it is no ONNX file, or it is damaged.
+        ArtifactError: it is not an ONNX file, or it is damaged.
     """
     parts: list[bytes | memoryview] = []
     for field in _checked(memoryview(data), path):
@@ -132,4 +132,4 @@ def _checked(message: memoryview, path: Path) -> list[Field]:
     try:
         return list(fields(message))
     except ValueError as error:
-        raise ArtifactError(f"{path} is no ONNX file, or it is damaged.") from error
+        raise ArtifactError(f"{path} is not an ONNX file, or it is damaged.") from error

@@ -26,7 +26,7 @@ def fields(message: memoryview) -> Iterator[Field]:
     """Yield the fields of a message in order; they lie end to end. Of a varint the content is its bytes.
 
     Raises:
-        ValueError: that is no message.
+        ValueError: that is not a message.
     """
     place = 0
     while place < len(message):

@@ -20,7 +20,7 @@ def store_threshold(path: Path, threshold: float | None, digest: str | None = No
         digest: SHA-256 of the file that it was chosen for; None for whatever is there.
 
     Raises:
-        ConfigError: the threshold is no probability.
+        ConfigError: the threshold is not a probability.
         ArtifactError: there is no model, it is damaged or another one, or a version of a registry.
         SurroundingsError: the file cannot be replaced.
     """
@@ -33,11 +33,11 @@ def store_thresholds(path: Path, thresholds: Sequence[float], digest: str | None
 
     Args:
         path: a model that may give several labels; the file is replaced as a whole.
-        thresholds: of each label, in the order of the model.
+        thresholds: the thresholds of each label, in the order of the model.
         digest: as of `store_threshold`.
 
     Raises:
-        ConfigError: one is no probability, or there is not one a label.
+        ConfigError: one is not a probability, or there is not one a label.
         ArtifactError: as `store_threshold` says.
         SurroundingsError: the file cannot be replaced.
     """

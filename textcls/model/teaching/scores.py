@@ -46,7 +46,7 @@ def scores(
         query_BF: vectors of texts, of length 1 or 0.
         support_CKF: see `padded`.
         real_CK: likewise.
-        scale: of the cosines in the softmax.
+        scale: the factor of the cosines in the softmax.
         leave_out_BCK: support rows that a text is not to be compared with, such as itself; None for none.
     """
     counts_BCK = np.broadcast_to(real_CK, (len(query_BF), *real_CK.shape))

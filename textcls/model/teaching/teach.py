@@ -74,7 +74,7 @@ class Taught:
     """A model that has been taught.
 
     Attributes:
-        content: of its file.
+        content: the content of its file.
         classifier: the model, loaded from it and tested.
         labels: what was taught; none where labels were taken back.
     """
@@ -92,7 +92,7 @@ def teach(classifier: Classifier, data: bytes, examples: Mapping[str, Sequence[s
     Args:
         classifier: a model of prototypes.
         data: the content of the file that it was loaded from.
-        examples: of each label some texts.
+        examples: some texts for each label.
 
     Raises:
         ConfigError: the model is none of prototypes, or a label cannot be one.

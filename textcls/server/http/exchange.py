@@ -30,12 +30,12 @@ class Exchange:
     Attributes:
         service: that is asked.
         request_id: the caller's, or one of our own.
-        headers: of the request; of several with one name the last.
+        headers: the headers of the request; of several with one name the last.
         root_path: below which the service stands.
         key: the name of the key that was presented.
         entered: whether the limits of this key have let the request in.
-        share: of the budget of the worker, for what the request holds.
-        bytes: of the body, so far.
+        share: the share of the budget of the worker, for what the request holds.
+        bytes: the size in bytes of the body, so far.
         texts: what was asked about, if the log is told to hold it.
         answer: what the model said.
         status: of HTTP.

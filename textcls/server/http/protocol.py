@@ -294,7 +294,7 @@ class Connection(HttpToolsProtocol):
         """Return up to where the parser may be fed without passing the end of the body.
 
         Raises:
-            RefusalError: too much has arrived that is no content: trailers, or what is noted beside chunks.
+            RefusalError: too much has arrived that is not content: trailers, or what is noted beside chunks.
         """
         if self._left is not None:
             end = min(len(data), at + self._left)

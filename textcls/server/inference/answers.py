@@ -108,7 +108,7 @@ def read(generation: Generation, limits: Limits, body: bytes, content_type: byte
     """Return what a request to `/v1/classify` asks.
 
     Raises:
-        InputError: the body is no request.
+        InputError: the body is not a request.
         NotFoundError: there is no such model.
         TooLargeError: it is beyond a limit, which the text names.
     """

@@ -158,7 +158,7 @@ def answer(
     Args:
         options: what is asked.
         classifier: the model.
-        prediction: of one text, with its explanation.
+        prediction: the prediction of one text, with its explanation.
         labels: those whose contributions are told.
     """
     explanation = prediction.explanation
@@ -175,7 +175,7 @@ def answer(
         found["parts"] = [_part(part.as_json(explanation.text), labels) for part in classifier.parts(explanation.text)]
     if options.counterfactual:
         against, best = options.against, classifier.labels.index(prediction.label)
-        # That a text has no label to lose, or the one that is wanted already, is no mistake of whoever asks.
+        # That a text has no label to lose, or the one that is wanted already, is not a mistake of whoever asks.
         nothing = against is not None and (
             against in prediction.assigned if prediction.several else best in explanation.below(against)
         )

@@ -203,7 +203,7 @@ def _start(lifeline: int) -> "subprocess.Popen[bytes]":
                 pass_fds=[lifeline],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                # What libraries print of a damaged file is no line of this log; the result says why it is refused.
+                # What libraries print of a damaged file is not a line of this log; the result says why it is refused.
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,  # Ctrl-C is not for it
             )

@@ -19,13 +19,13 @@ class ModelEntry:
     Attributes:
         name: by which requests choose it.
         version: as the operator calls it; None for the beginning of the hash.
-        sha256: of the file, and the name of the copy.
+        sha256: the SHA-256 of the file, and the name of the copy.
         path: the operator's file.
-        labels: of the model, in the order of the file.
+        labels: the labels of the model, in the order of the file.
         columns: that requests name; none where they send texts alone.
         task: whether a text has one label, or may have several.
         bins: in which its answers are counted, as `Bins.to_json` gives them; None where the file knows of none.
-        bytes: of the file when it was read.
+        bytes: the size of the file when it was read.
         published: whether it is a version of a registry, which never changes.
     """
 

@@ -52,7 +52,7 @@ class Served:
     Attributes:
         name: by which requests choose it.
         version: as the operator calls it, or the beginning of the hash.
-        sha256: of the file.
+        sha256: the SHA-256 of the file.
         classifier: the model.
         head: how its answers begin, as JSON.
         header: name and value of the header that says who answered.
@@ -105,7 +105,7 @@ def resolve(arguments: Sequence[str]) -> tuple[ModelSource, ...]:
 
     Raises:
         ArtifactError: a folder holds no model, or a registry is damaged or has none that is promoted.
-        ConfigError: there is no argument, two models have one name, or a name is no name.
+        ConfigError: there is no argument, two models have one name, or a name cannot be used.
     """
     if not arguments:
         raise ConfigError("There is no model to serve: name a file, NAME=FILE, a folder of files, or a registry.")

@@ -111,7 +111,7 @@ class GenerationStore:
         """Rewrite the file of a model, and let what it holds now be served. One at a time, and none beside a reload.
 
         Args:
-            name: of the model.
+            name: the name of the model.
             make: from the content of its file, its path for messages, and its SHA-256, to a model; if that has the same
                 content, nothing is written.
 

@@ -25,8 +25,8 @@ class Lesson(NamedTuple):
 
     Attributes:
         model: by its name.
-        label: of the model, or a new one.
-        examples: of the label; None to take back what it has been taught.
+        label: the label of the model, or a new one.
+        examples: the examples of the label; None to take back what it has been taught.
     """
 
     model: str
@@ -44,7 +44,7 @@ class Learnt(NamedTuple):
 
     Attributes:
         file: what became of the model's file.
-        name: of the label, as the model has it.
+        name: the name of the label, as the model has it.
         label: what was taught; None where a label was taken back.
         left: whether the model still knows the label, as one that is taken back may be of its training.
         served: the model, which this worker need not load again.

@@ -105,9 +105,9 @@ def router(dependencies: "Sequence[Depends]", problem: Problem | None = None, *,
     """Return a router whose routes are answered as `Route` says.
 
     Args:
-        dependencies: of each route.
+        dependencies: the dependencies of each route.
         problem: writes an error; None for the service's own form.
-        tag: of each route.
+        tag: the tag of each route.
     """
     route = Route if problem is None else type("Route", (Route,), {"problem": staticmethod(problem)})
     return APIRouter(

@@ -30,8 +30,8 @@ def needed(settings: Settings, model_bytes: int) -> int:
     """Return about how many bytes all processes of the service need while requests hold all they may.
 
     Args:
-        settings: of the service.
-        model_bytes: of all model files together, when they are read.
+        settings: the settings of the service.
+        model_bytes: the size of all model files together, when they are read.
     """
     workers = settings.workers
     # What is taught makes the files larger, and whoever teaches loads one beside the others, which take up the last.

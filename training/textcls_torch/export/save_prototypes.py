@@ -47,7 +47,7 @@ def encoder_tables(encoder: TextEncoder, corpus: Corpus, size: Size, labels: Seq
         encoder: what makes vectors of texts.
         corpus: the texts that it was trained on.
         size: how large the file may be.
-        labels: of the labelled rows.
+        labels: the labels of the labelled rows.
 
     Raises:
         ConfigError: there is no room.
@@ -81,10 +81,10 @@ def save_prototypes(
     Args:
         encoder: what makes vectors of texts.
         tables: what the text graph reads.
-        texts: of the training rows.
-        labels: of each its label.
+        texts: the texts of the training rows.
+        labels: the label of each.
         info: what the file says of itself, but for the prototypes.
-        path: of the file.
+        path: the path of the file.
         keep_texts: whether the file keeps the texts nearest to support rows, or their numbers alone.
 
     Returns:

@@ -56,7 +56,7 @@ class DeviceStep:
         learners: the views, as `suits` has found them.
         dataset: what is learned.
         loss: what it costs.
-        dense: the weights that are no rows.
+        dense: the weights that are not rows.
         rate: the learning rate of the tables at its highest.
 
     Attributes:

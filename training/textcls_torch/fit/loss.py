@@ -8,7 +8,7 @@ Of several labels a text: the cross-entropy of a sigmoid a label, with weights o
 label and for those that have not: -sum_c (weight_c p_c log q_c + other_c (1 - p_c) q_c^g log(1 - q_c)) times the weight
 of the row. The power g = `FOCUS` is that of the asymmetric loss (Ridnik et al. 2021, arXiv 2009.14119, equation 4,
 without its margin): of the many labels that a text has not, nearly all are ruled out soon, and what they would go on
-teaching drowns the few that it has. The answers are no probabilities then; validation rows make them honest again.
+teaching drowns the few that it has. The answers are not probabilities then; validation rows make them honest again.
 
 Both are summed, not averaged, so that a row of a table learns the same from a text however many texts share the step,
 and summed over the views, which learn each by itself.

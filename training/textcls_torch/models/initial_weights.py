@@ -105,7 +105,7 @@ def init_weights(module: nn.Module, name: str = "") -> None:
 
     Args:
         module: a classifier, or a part of one.
-        name: of the module in its parent.
+        name: the name of the module in its parent.
     """
     for child_name, child in module.named_children():
         init_weights(child, child_name)

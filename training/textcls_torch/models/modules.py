@@ -17,4 +17,4 @@ def module_of(classifier: Classifier) -> ViewClassifier:
         return ViewClassifier.of(classifier)
     if isinstance(classifier, ViewClassifier):
         return copy.deepcopy(classifier)
-    raise TypeError(f"{type(classifier).__name__} is no classifier that PyTorch knows")
+    raise TypeError(f"{type(classifier).__name__} is not a classifier that PyTorch knows")

@@ -86,7 +86,7 @@ def vector_classifier(config: ModelConfig, vectors: WordVectors, labels: int) ->
     """Return the classifier of the view by vectors, where all words begin alike and say nothing.
 
     Args:
-        config: of the other views.
+        config: the configuration of the other views.
         vectors: what it reads.
         labels: how many there are.
     """

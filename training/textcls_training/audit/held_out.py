@@ -28,7 +28,7 @@ class HeldOut:
     """Answers to the rows that were held out.
 
     Attributes:
-        probability_RC: of each label; zeros where nobody answered.
+        probability_RC: the probability of each label; zeros where nobody answered.
         judged_R: which rows were held out, and answered.
         model: that of all rows.
     """
@@ -51,7 +51,7 @@ def answer(
     Args:
         given: the rows.
         names: their labels.
-        config: of the training.
+        config: the configuration of the training.
         weight_R: how much each row counts; None where each counts as `given` says.
         callback: told of progress.
 

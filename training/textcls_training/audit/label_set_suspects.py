@@ -35,7 +35,7 @@ class JudgedSets:
     """What is found of each label of each row.
 
     Attributes:
-        probability_RC: of each label, by models that have not seen the row.
+        probability_RC: the probability of each label, by models that have not seen the row.
         has_RC: what the rows have.
         wrong_RC: how probable it is that a label is wrongly there, or wrongly missing.
         wrong_R: that any label of the row is.
@@ -78,7 +78,7 @@ def judge(probability_RC: Float64, has_RC: Bools, judged_R: Bools) -> JudgedSets
     """Return how probable it is of each label of each row that it is wrong.
 
     Args:
-        probability_RC: of each label, by models that have not seen the row.
+        probability_RC: the probability of each label, by models that have not seen the row.
         has_RC: what the rows have.
         judged_R: the rows that can be judged; nothing is said of the others.
     """

@@ -41,7 +41,7 @@ def audit(
 
     Args:
         given: the rows.
-        config: of the trainings; the default is that of `textcls train`.
+        config: the configuration of the trainings; the default is that of `textcls train`.
         callback: told of progress.
 
     Raises:

@@ -53,7 +53,7 @@ class Judged:
     """What is found of each row.
 
     Attributes:
-        probability_RC: of each label, by models that have not seen the row.
+        probability_RC: the probability of each label, by models that have not seen the row.
         label_R: what the rows have.
         wrong_R: how probable it is that its label is wrong; 0 where it could not be judged.
         meant_R: the label that it has then.
@@ -105,7 +105,7 @@ def judge(probability_RC: Float64, label_R: Int64, judged_R: Bools) -> Judged:
     """Return how probable it is of each row that its label is wrong.
 
     Args:
-        probability_RC: of each label, by models that have not seen the row.
+        probability_RC: the probability of each label, by models that have not seen the row.
         label_R: what the rows have.
         judged_R: the rows that can be judged.
     """
@@ -154,8 +154,8 @@ class _Noise:
     """How labels go wrong.
 
     Attributes:
-        share: of the rows with a wrong one.
-        confusion_CC: of the rows that mean a label and have another, the share that has each.
+        share: the share of the rows with a wrong one.
+        confusion_CC: the share of the rows that mean one label and have another, for each pair.
         temperature: by which the logarithms of the probabilities are divided.
     """
 

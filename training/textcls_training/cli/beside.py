@@ -60,13 +60,15 @@ class BesideModel:
         """Return which files and folders will be written.
 
         Raises:
-            SurroundingsError: what is no folder has the name of that of the resamples.
+            SurroundingsError: what is not a folder has the name of that of the resamples.
         """
         folder, places = stability.beside(model), [terms.beside(model)] if self.keep_words else []
         if not self.resamples or not os.path.lexists(folder):
             return places
         if not folder.is_dir():
-            raise SurroundingsError(f"{folder} is no folder, and --resamples makes one of that name; remove it first.")
+            raise SurroundingsError(
+                f"{folder} is not a folder, and --resamples makes one of that name; remove it first."
+            )
         return [*places, *(folder / f"{k}.onnx" for k in range(1, self.resamples + 1))]
 
     def clear(self, model: Path) -> None:

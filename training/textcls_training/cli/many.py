@@ -134,7 +134,7 @@ def _files(data: Sequence[Readable]) -> list[Path]:
     if len(paths) < len(data):
         raise ConfigError("Files behind a URL are not trained one by one; add --by, or copy them to this machine.")
     if STANDARD in data:
-        raise ConfigError("Standard input is no file that a model could be called after; add --by, or name files.")
+        raise ConfigError("Standard input is not a file that a model could be called after; add --by, or name files.")
     found = [one for path in paths for one in patterns.matching(path)]
     return [file for path in found for file in (folders.files_of(path) if path.is_dir() else [path])]
 

@@ -363,7 +363,7 @@ def _check_states(state: Path | None, from_state: Path | None) -> None:
 def _default_output(data: Readable) -> Path:
     if isinstance(data, Path) and data.suffix.lower() == ".onnx":
         raise InputError(f"{data} is a model; name the labelled texts to train on.")
-    # "." has no name to put a suffix on; that it is no file is said when it is read.
+    # "." has no name to put a suffix on; that it is not a file is said when it is read.
     if not isinstance(data, Path) or data == STANDARD or not data.name or is_pattern(data):
         return Path("model.onnx")
     return (data if compression.by_name(data) is None else data.with_suffix("")).with_suffix(".onnx")

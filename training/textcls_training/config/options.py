@@ -113,5 +113,5 @@ def _whole(size: object) -> int:
     if isinstance(size, str):
         return int(size)
     if isinstance(size, bool) or not isinstance(size, Integral):
-        raise TypeError(f"{size!r} is no whole number")
+        raise TypeError(f"{size!r} is not a whole number")
     return int(size)

@@ -81,7 +81,7 @@ class ResolvedConfig:
 
     Attributes:
         even_attention: whether the attention of hashed views begins with all tokens alike, see `even_attention`.
-        least_buckets: of the hashed features of a view, see `FeatureSpace.fit`.
+        least_buckets: the fewest buckets for the hashed features of a view, see `FeatureSpace.fit`.
         vectors_rate: learning rate of attention and head of the view by vectors.
         goal: what the thresholds of several labels are to reach; None for a high F1.
         impl: who trains, see `chosen_impl`.

@@ -302,7 +302,7 @@ class ModelConfig:
         embedding: how a token gets its vector: from `rows` of a table (`textcls_torch.models.hashed_embedding`), or
             from the `bits` of its hash (`textcls_torch.models.bit_embedding`).
         metric: whether `norm` and `softmax` weigh metric scores, see `SeedAttention`; None is decided before training
-            (`textcls_training.config.resolve`), and is no until then.
+            (`textcls_training.config.resolve`), and counts as no until then.
         values: what the attention sums up, the token's own vector or the mixed one.
         seeds: number S of learned queries.
         dropout: share of the pooled vector's entries dropped in training.

@@ -247,8 +247,8 @@ class EncodedFeatures:
 
     Attributes:
         corpus: the texts.
-        type_rows: of each type.
-        sequence_row: of the sequence of each length that ends at each place [O, P], as `sequence_hashes` has them.
+        type_rows: the rows of each type.
+        sequence_row: the row of the sequence of each length that ends at each place [O, P], as in `sequence_hashes`.
         orders: these lengths.
     """
 

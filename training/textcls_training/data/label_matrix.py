@@ -33,7 +33,7 @@ class LabelMatrix:
         """Number the labels of rows.
 
         Args:
-            sets: of each row the labels, with their probabilities.
+            sets: the labels of each row, with their probabilities.
             names: the labels in the order of their numbers, which is that of their names.
 
         Raises:

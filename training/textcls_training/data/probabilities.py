@@ -95,7 +95,7 @@ def of_mappings(
     """Return the probabilities of `names` in each of the mappings from label to probability.
 
     Raises:
-        InputError: a mapping lacks a label or has an unknown one, or its values are no probabilities, or do
+        InputError: a mapping lacks a label or has an unknown one, or its values are not probabilities, or do
             not sum to 1 where a text has one label.
     """
     for i, row in enumerate(rows):

@@ -39,7 +39,7 @@ class VectorSpace:
 
     Attributes:
         vectors: the words and their vectors.
-        weight: of each row [V + 1], the length of its vector. Row 0 weighs nothing.
+        weight: the weight of each row [V + 1], the length of its vector. Row 0 weighs nothing.
     """
 
     vectors: WordVectors

@@ -103,8 +103,8 @@ class TeacherAnswers:
 
     Attributes:
         of_fold: answers [U, C] of what has learned from the training rows of each fold alone.
-        of_all: of what has learned from all labelled rows.
-        held_out: of each fold's validation rows, end to end [R, C]; None if they are not known.
+        of_all: likewise, of the model that has learned from all labelled rows.
+        held_out: likewise, for each fold's validation rows, end to end [R, C]; None if they are not known.
     """
 
     of_fold: Sequence[Float32]

@@ -19,7 +19,7 @@ class GraphBuilder:
     """Nodes and constants in order; every method returns the name of its result.
 
     Args:
-        prefix: of all names, so that several builders can share a file.
+        prefix: what all names begin with, so that several builders can share a file.
     """
 
     def __init__(self, prefix: str) -> None:

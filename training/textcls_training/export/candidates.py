@@ -33,10 +33,10 @@ class Candidates:
 
     Attributes:
         hash_R: their hashes, all different.
-        columns: of each view that they are part of [R, G, Y], by the number of the view.
+        columns: those of each view that they are part of [R, G, Y], by the number of the view.
         squared_norms: squared feature norms there [R].
         worth_R: how much answers would change without it, in no particular unit.
-        bits: of a column.
+        bits: the bits of a column.
     """
 
     hash_R: Uint32
@@ -75,7 +75,7 @@ class CandidateKinds(NamedTuple):
     """What could be in the tables, by kind.
 
     Attributes:
-        words: of the training texts, in all views.
+        words: the words of the training texts, in all views.
         sequences: pairs of neighbouring words in the first view; with trigrams, both in all views by hashed features.
         unseen: words that are in no training text, but in the file of vectors: in all views but the first. Without such
             a file there is no such kind.
@@ -112,7 +112,7 @@ def list_candidates(model: TrainedModel, corpus: Corpus) -> CandidateKinds:
     last = model.hashed_views[-1].space.config
     count = corpus.type_counts()
     if corpus.has_rare:
-        count[0] = 0  # What rare types have become is no word.
+        count[0] = 0  # What rare types have become is not a word.
     types = [name for name, times in zip(corpus.types, count, strict=True) if times]
     words = _words(views, types, count[count > 0], 8)
     config = model.hashed_views[0].space.config

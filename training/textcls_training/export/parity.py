@@ -127,8 +127,8 @@ def disagreement(name: str, ours: NDArray[Any], theirs: NDArray[Any], size_N: Fl
     the part of their sum that it has. Attention is a share, of size 1.
 
     Args:
-        name: of the output.
-        ours: of each text; of tokens, those of the longest text.
+        name: the name of the output.
+        ours: what the file says of each text; of tokens, those of the longest text.
         theirs: likewise, padded.
         size_N: how much each text adds up, see `sizes`.
     """

@@ -31,12 +31,12 @@ class PerfectHash:
     Behind its R rows a table has two more: R, that of `features.PADDING`, and R + 1, that of absent features.
 
     Attributes:
-        displacement: of each block, in units of `SPREAD`; as many as a power of two.
+        displacement: the displacement of each block, in units of `SPREAD`; a power of two of them.
         slots: number of slots.
         slot_R: the slot of each row.
         kinds: how many rows there are of each kind, which stand one behind another; slots rise within a kind.
         fingerprint_R: the high bits of each row's hash.
-        padding_slot: of the hash that leads to row R.
+        padding_slot: the slot of the hash that leads to row R.
     """
 
     displacement: NDArray[np.uint8]

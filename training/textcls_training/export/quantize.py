@@ -23,7 +23,7 @@ class QuantizedRows:
     """Rows in 8 or 4 bits a column, with a scale for each group.
 
     Attributes:
-        bits: of a column. The words, which are sums of many rows, have 8; sequences and n-grams 4.
+        bits: the bits of a column. The words, which are sums of many rows, have 8; sequences and n-grams 4.
         step_RGY: columns, in steps of the scale.
         scale_RG: as a fraction of `largest`; below 6e-5 of it digits are lost, below 3e-8 the row is zero: an error of
             at most 3e-8 of `largest` a step.

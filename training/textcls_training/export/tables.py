@@ -26,12 +26,12 @@ class LookupTables:
         features: what a token owns.
         folded: whether columns are values and a score, or else those of a vector.
         index: perfect hash of words, behind them sequences, and behind these, with vectors, words out of training.
-        kinds: of each kind in the index, its rows in each view, their n-grams included; None where a kind is no part
-            of a view, and adds nothing to it.
+        kinds: for each kind in the index, its rows in each view, their n-grams included; None where a kind is not
+            part of a view, and adds nothing to it.
         ngram_index: perfect hash of n-grams; None without.
         ngram_rows: of n-grams in the last view; None without.
-        distinct: of each group whether each distinct token of a text counts once, see `HashedView`; only folded tables
-            can say so.
+        distinct: for each group, whether each distinct token of a text counts once, see `HashedView`; only folded
+            tables can say so.
     """
 
     features: FeatureConfig

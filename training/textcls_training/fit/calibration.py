@@ -44,7 +44,7 @@ def fit(logits_VRC: Float32, label_R: Int64, near: Calibration | None = None) ->
 
     Args:
         logits_VRC: of validation rows, a view each.
-        label_R: of the rows.
+        label_R: the label of the rows.
         near: a calibration that this one is near, as that of the epoch before: the search begins there, and ends where
             the loss is right to `ROUGHLY`.
     """

@@ -72,9 +72,9 @@ class ValidatedFit:
 
     Attributes:
         trainer: the fit.
-        logits: of the validation rows [V, rows, C], after each epoch that was validated; after the last of these alone
-            where all would take more than `MOST_LOGITS` numbers.
-        parts: of the vectors of all rows after the last epoch; None unless labels are to be prototypes.
+        logits: those of the validation rows [V, rows, C], after each epoch that was validated; after the last of these
+            alone where all would take more than `MOST_LOGITS` numbers.
+        parts: the parts of the vectors of all rows after the last epoch; None unless labels are to be prototypes.
     """
 
     def __init__(self, split: Split, classes: int, config: ResolvedConfig, stop: Stop) -> None:
@@ -156,7 +156,7 @@ class CrossFit:
     """Fits on each split, and one on all rows, that are either run one after the other or in two threads.
 
     Attributes:
-        logits: of the validation rows of each split, after each epoch.
+        logits: the logits of the validation rows of each split, after each epoch.
         parts: likewise `ValidatedFit.parts`.
         final: the fit on all rows, once there is one.
         kept: the fit of the first split, which is what a stop keeps.

@@ -19,10 +19,10 @@ class SelectionResult:
     Attributes:
         epochs: after how many the training ends.
         calibration: ensemble weights, and temperature or thresholds.
-        logits: of the validation rows after that epoch [rows, labels], in the ensemble, before calibration.
+        logits: the logits of the validation rows after that epoch [rows, labels], in the ensemble, before calibration.
         validation: the validation rows.
         interrupted: nothing was chosen, as somebody has ended the training, and it had come so far.
-        parts: of each split, where labels are to be prototypes, the parts of the vectors of its rows
+        parts: for each split, if labels are to be prototypes, the parts of the vectors of its rows
             (`textcls_training.fit.prototype_selection`).
     """
 

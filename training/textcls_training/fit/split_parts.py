@@ -13,9 +13,9 @@ class SplitParts:
     """The parts of the vectors of a split, the spelling last.
 
     Attributes:
-        train: of the rows that were learned from and are sure of their label, not all where they are very many.
-        labels: of these.
-        valid: of the validation rows.
+        train: those of the rows that were learned from and are sure of their label, not all where they are very many.
+        labels: the labels of these.
+        valid: those of the validation rows.
     """
 
     train: list[Float32]

@@ -69,7 +69,7 @@ class LabelSetCalibration:
     """Of several labels a text: ensemble weights, and of each label a line from logits to log-odds, and a threshold.
 
     Attributes:
-        ensemble_weights: of the views, at least 0 and summing to 1.
+        ensemble_weights: the ensemble weights of the views, at least 0 and summing to 1.
         scale: what the logit of each label is multiplied by, above 0.
         shift: what is added to it.
         thresholds: the probability from which on a label is assigned.

@@ -69,8 +69,8 @@ class HashedView:
         space: its features, their rows and weights.
         table_VD: a vector for each row of `space`; row 0 is nothing and stays zero.
         classifier: from the weighted sums of rows to logits.
-        distinct: of each seed, whether each distinct token of a text counts once for it: one that comes c times has the
-            weight 1/c each time, before attention is normalised. Empty where none does.
+        distinct: for each seed, whether each distinct token of a text counts once for it: one that comes c times has
+            the weight 1/c each time, before attention is normalised. Empty where none does.
     """
 
     space: FeatureSpace

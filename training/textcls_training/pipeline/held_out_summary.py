@@ -41,7 +41,7 @@ def held_out_summary(
         model: the trained model.
         corpus: the texts that it was trained on.
         tables: what its file reads.
-        names: of the labels, in their order.
+        names: the names of the labels, in their order.
     """
     if not len(selected.validation):
         return {}

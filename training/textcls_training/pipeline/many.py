@@ -24,7 +24,7 @@ class ModelJob:
     """A model to be trained.
 
     Attributes:
-        name: of the group, or of the file.
+        name: the name of the group, or of the file.
         output: the model file.
         rows: its rows; None if they are to be read from `source`.
         source: a labelled file.

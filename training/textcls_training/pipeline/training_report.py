@@ -26,7 +26,7 @@ class HeldOut(NamedTuple):
     Attributes:
         report: as in `TrainReport.held_out`.
         ece_before: as in `TrainReport`.
-        decisions: of several labels: how the rows are answered; None of one.
+        decisions: with several labels, how the rows are answered; else None.
         threshold_rows: as in `TrainReport`.
     """
 

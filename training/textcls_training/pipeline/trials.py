@@ -70,9 +70,9 @@ class Trained:
         classifier: the saved model, loaded.
         train: the rows that it has learned from.
         held_out: the others.
-        content: of the model file.
+        content: the content of the model file.
         seconds: that the training took.
-        cpu_seconds: of the processor, over all its threads.
+        cpu_seconds: the seconds of the processor, over all its threads.
     """
 
     trial: Trial
@@ -91,7 +91,7 @@ class Trials(Generic[Result]):
 
     Attributes:
         given: all rows.
-        folds: of these.
+        folds: the folds of these.
         measure: returns what is wanted of a trained one; a function of a module, as it goes to other processes.
     """
 

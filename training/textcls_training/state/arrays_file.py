@@ -71,7 +71,7 @@ def read(path: Path, *wanted: str) -> tuple[dict[str, NDArray[Any]], dict[str, A
 def _about(file: Any) -> dict[str, Any]:
     about = json.loads(file[_ABOUT].tobytes())
     if not isinstance(about, dict):
-        raise TypeError("what is said is no object")
+        raise TypeError("what is said is not an object")
     if sorted(about.pop(_NAMES)) != sorted({*file.files} - {_ABOUT}):
         raise ValueError("an array is missing")
     return about
@@ -83,7 +83,7 @@ def _opened(path: Path) -> Iterator[Any]:
     try:
         # A pipe would be waited for.
         if not stat.S_ISREG(path.stat().st_mode):
-            raise DamagedError(f"{path} is no plain file.")
+            raise DamagedError(f"{path} is not a plain file.")
         raw = path.open("rb")
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from error

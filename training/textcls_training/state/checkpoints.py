@@ -20,7 +20,7 @@ class Learned:
 
     Attributes:
         arrays: those in which it ended.
-        label_C: of each of its labels the number that it has now.
+        label_C: the number that each of its labels has now.
     """
 
     arrays: Arrays

@@ -45,7 +45,7 @@ class Facts:
         text_columns, label_column: of its files.
         labels_written: how labels are written where a text may have several (`TargetOptions.to_json`).
         renamed: the label of each other name that rows had for it.
-        learned_texts: of all rows that there ever were (`LearnedTexts.to_json`).
+        learned_texts: the hashes of all rows that there ever were (`LearnedTexts.to_json`).
     """
 
     labels: list[str]
@@ -126,7 +126,7 @@ class Finished:
         facts: what is said of it.
         rehearsal: the rows that are kept.
         counts: what all rows held; None where all are kept.
-        sha256: of the file that holds all this.
+        sha256: the SHA-256 of the file that holds all this.
     """
 
     path: Path

@@ -180,7 +180,7 @@ def opened(path: Path, identity: Identity, tell: Tell, *, keep_fits: bool = Fals
 
     Raises:
         ConfigError: it is the state of another training.
-        InputError: it is no state of a training, or it cannot be read.
+        InputError: it is not a state of a training, or it cannot be read.
         SurroundingsError: it cannot be made or written, or another process trains there.
     """
     try:
@@ -208,10 +208,10 @@ def _read_json(path: Path) -> dict[str, Any]:
     try:
         about = path.stat()
         if not stat.S_ISREG(about.st_mode) or about.st_size > _MOST_JSON:
-            raise ValueError(f"it is no plain file of at most {_MOST_JSON:,} bytes")
+            raise ValueError(f"it is not a plain file of at most {_MOST_JSON:,} bytes")
         found = json.loads(path.read_bytes())
         if not isinstance(found, dict):
-            raise TypeError("it is no object")
+            raise TypeError("it is not an object")
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from error
     except (ValueError, TypeError, RecursionError) as error:

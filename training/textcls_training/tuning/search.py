@@ -42,7 +42,7 @@ class Proposal:
     Attributes:
         trial: what Optuna knows of it.
         number: in its search, from 0.
-        scores: of the folds so far.
+        scores: the scores of the folds so far.
         error: why it cannot be trained; None if it can.
         pruned: whether it was left.
     """

@@ -18,7 +18,7 @@ from textcls.evaluation.comparison.paired import Difference
 from textcls.evaluation.intervals import CONFIDENCE
 
 BAR: Final = 24
-# What options that are no numbers are by default.
+# What options that are not numbers are by default.
 _USUAL: Final = {"bigrams": "yes", "class_weight": "none"}
 # Of a picture, in its own units.
 _WIDTH, _HEIGHT, _MARGIN, _LEFT = 420, 150, 22, 52

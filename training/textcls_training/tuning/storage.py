@@ -33,7 +33,7 @@ def opened(path: Path, identity: Identity) -> Iterator["Storage"]:
         identity: what makes this run the one that it is, by the names that people know it by.
 
     Raises:
-        InputError: the file is no journal, or it is damaged.
+        InputError: the file is not a journal, or it is damaged.
         ConfigError: it is that of another run.
         SurroundingsError: it cannot be written, or another process tunes with it.
     """
@@ -56,7 +56,7 @@ def _whole_lines(file: IO[bytes], path: Path) -> int:
     content = file.read()
     whole = content.rfind(b"\n") + 1
     if content and not (whole and content.startswith(_BEGINNING)):
-        raise InputError(f"{path} is no journal of trials; name another --storage.")
+        raise InputError(f"{path} is not a journal of trials; name another --storage.")
     return whole
 
 
@@ -93,7 +93,7 @@ class Storage:
                 self._storage = JournalStorage(_Journal(path))
             names = optuna.study.get_all_study_names(self._storage)
         except (AssertionError, KeyError, ValueError) as error:
-            raise InputError(f"{path} is no journal of trials, or it is damaged; name another --storage.") from error
+            raise InputError(f"{path} is not a journal of trials, or it is damaged; name another --storage.") from error
         for name in names:
             study = optuna.load_study(study_name=name, storage=self._storage)
             # A kill may leave a study that does not yet say whose it is: it has nothing.

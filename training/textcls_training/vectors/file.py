@@ -51,10 +51,10 @@ def save(path: Path, words: Sequence[str], row_VD: NDArray[np.float32], about: M
         words: as in `WordVectors`.
         row_VD: likewise.
         about: likewise.
-        bits: of a number; fewer make a smaller file, and cost next to nothing where many numbers make a vector.
+        bits: bits per number; fewer make a smaller file, and cost next to nothing where many numbers make a vector.
 
     Raises:
-        ConfigError: two bits are wanted of numbers that are no power of two, from 4 on.
+        ConfigError: two bits are wanted of numbers that are not powers of two, from 4 on.
         SurroundingsError: the file cannot be written.
     """
     arrays: dict[str, NDArray[Any]] = {

@@ -74,7 +74,7 @@ class SentenceEncoder:
     Attributes:
         name: the last part of its path or name.
         fingerprint: a hash of its weights and its vocabulary.
-        width: of a vector.
+        width: the width of a vector.
     """
 
     def __init__(self, place: str, device: str = "cpu") -> None:

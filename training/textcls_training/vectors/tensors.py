@@ -71,7 +71,7 @@ def _opened(path: Path, most_bytes: int) -> Iterator[Any]:
         found = path.stat()
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
-    # What is no regular file, a pipe for instance, might never end.
+    # What is not a regular file, a pipe for instance, might never end.
     if not stat.S_ISREG(found.st_mode):
         raise InputError(f"{path} is not a regular file; copy the vectors to one.")
     if found.st_size > most_bytes:
@@ -86,7 +86,7 @@ def _opened(path: Path, most_bytes: int) -> Iterator[Any]:
 
 
 def _header(path: Path, file: Any) -> Header:
-    parts = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
+    parts = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 - it is not a mapping
     arrays = {name: (part.get_dtype(), tuple(part.get_shape())) for name, part in parts.items()}
     try:
         about = json.loads((file.metadata() or {}).get(_ABOUT, "{}"))

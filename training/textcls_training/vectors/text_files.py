@@ -28,7 +28,7 @@ def read(path: Path, most: int) -> tuple[list[str], NDArray[np.float32]]:
     over.
 
     Raises:
-        InputError: there is no such file, a line is no word with as many numbers as the others have, or there are
+        InputError: there is no such file, a line is not a word with as many numbers as the others have, or there are
             fewer than the first line says.
     """
     words: dict[str, None] = {}
@@ -80,7 +80,7 @@ def _lines(path: Path) -> Iterator[Iterator[str]]:
     """Give the lines of a text file, unpacked if it is compressed.
 
     Raises:
-        InputError: it cannot be read, or is no text of lines.
+        InputError: it cannot be read, or is not text of lines.
     """
     try:
         with path.open("rb") as file:

@@ -15,7 +15,7 @@ class WordVectors:
         words: tokens as `textcls.model.tokenizer` makes them, in lower case, all different, the most frequent first.
         row_VD: a vector for each, finite and not zero; its length says how much the word counts, and the greatest is 1.
         about: where they come from, in words: `source`, `licence`, `how`, and what else is known.
-        sha256: of the file that they were read from.
+        sha256: the SHA-256 of the file that they were read from.
     """
 
     words: Sequence[str]

@@ -41,9 +41,9 @@ def router(doc: str | None, problem: Problem, dependencies: "Sequence[Depends]" 
     """Return the router of a format.
 
     Args:
-        doc: of its module, which begins with the name of the format.
+        doc: the docstring of its module, which begins with the name of the format.
         problem: writes an error as the format does.
-        dependencies: of each route.
+        dependencies: the dependencies of each route.
     """
     found = answering.router(dependencies, problem, tag=tag(doc))
     found.generate_unique_id_function = _operation
@@ -136,7 +136,7 @@ def ask(
 
     Args:
         served: the model.
-        limits: of a request.
+        limits: the limits of a request.
         texts: what is asked about.
         say: makes of a prediction what is said of it, and keeps nothing of its arrays.
         finish: makes the answer of what is said of all texts: plain data, or an `EncodedAnswer`.

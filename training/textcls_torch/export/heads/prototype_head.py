@@ -42,10 +42,10 @@ class PrototypeHead(nn.Module):
 
     Args:
         encoder: what the token sums are those of.
-        lengths: of each part, the root mean square of its length in the training.
+        lengths: the root mean square length of each part in the training.
         support_SF: the vectors of all support rows, label by label, of length 1; they are kept in 16 bits.
         prototypes: how many each label has, and the scale.
-        bias_C: of each label.
+        bias_C: the bias of each label.
     """
 
     def __init__(

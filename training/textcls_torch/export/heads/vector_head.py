@@ -23,8 +23,8 @@ class VectorHead(nn.Module):
     """Outputs from token sums whose columns are vectors and a squared norm; every view is a group.
 
     Attributes:
-        temperature: of one label a text, what logits are divided by before the softmax.
-        scale_C: of several, what the logit of each label is multiplied by before the sigmoid; None for one label a
+        temperature: with one label per text, what logits are divided by before the softmax.
+        scale_C: with several, what the logit of each label is multiplied by before the sigmoid; None for one label a
             text.
         shift_C: what is added to it.
     """

@@ -38,7 +38,7 @@ class FullGate(nn.Module):
     """f(Z) = W Z + b with a full W over the first `tokens` tokens, a bias a token (`ops.full_spatial_gate`).
 
     Attributes:
-        toeplitz_width: of the filter that it stands in the place of.
+        toeplitz_width: the width of the filter that it replaces.
     """
 
     def __init__(self, tokens: int, toeplitz_width: int) -> None:

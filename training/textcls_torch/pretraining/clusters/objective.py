@@ -64,7 +64,7 @@ def information_loss(a_VBC: Tensor, b_VBC: Tensor, marginal: Marginal) -> Tensor
 
     Args:
         a_VBC: logits of one view of the texts.
-        b_VBC: of the other.
+        b_VBC: likewise, of the other.
         marginal: takes these answers in.
     """
     p_a_BC, p_b_BC = ((SHARPNESS * one_VBC.mean(0)).softmax(1) for one_VBC in (a_VBC, b_VBC))

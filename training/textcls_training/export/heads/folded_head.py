@@ -26,7 +26,7 @@ class FoldedHead:
 
     Attributes:
         kind: how scores become weights.
-        bias_C: of all views together.
+        bias_C: the bias of all views together.
         ensemble_G1: how much each group counts in the attention.
         calibration: from logits to probabilities.
     """

@@ -36,7 +36,7 @@ class Design:
         curves: where ramps lie; what they rise by is not yet known.
         row: of values, as `Values` has them.
         sample: the cells of some rows.
-        features: of the rows.
+        features: the features of the rows.
         cell_F: the number of the cell of each feature.
     """
 
@@ -107,7 +107,7 @@ def _curves(number_RN: Float32, knots: Sequence[Float32]) -> Curves:
     for i, knot_K in enumerate(knots):
         segments = max(0, len(knot_K) - 1)
         start[i, :segments], width[i, :segments] = knot_K[:-1], np.diff(knot_K)
-        # What lies behind the last knot is no ramp: it begins where no number is.
+        # What lies behind the last knot is not a ramp: it begins where no number is.
         start[i, segments:] = np.finfo(np.float32).max / 2
     empty = np.zeros((numbers, SEGMENTS), np.float32)
     curves = Curves(start, width, empty, np.zeros((numbers, SEGMENTS + 1, 0), np.float32))

@@ -14,7 +14,7 @@ class ColumnGain(NamedTuple):
     """What a column brings.
 
     Attributes:
-        name: of the column.
+        name: the name of the column.
         kept: whether the model reads it.
         nats: by how much the cross-entropy of held-out rows falls, with all other columns at hand.
         error: the standard error of that.
@@ -40,7 +40,7 @@ class FittedColumns:
     Attributes:
         terms: what they add; None where the text alone does as well.
         selected: what validation rows chose, with the logits of text and columns together.
-        gains: of each column.
+        gains: the gains of each column.
     """
 
     terms: ColumnTerms | None

@@ -31,7 +31,7 @@ class Features:
     """The features of rows: ramps of numbers, all of which are there, and values of categories, of which few are.
 
     Attributes:
-        ramp_RM: of each number its ramps and whether it is missing.
+        ramp_RM: for each number its ramps, and whether it is missing.
         value_RV: a feature a value, 1 where a row has it.
     """
 

@@ -51,7 +51,7 @@ def fit_columns(columns: Sequence[Column], cells: Sequence[Sequence[str]], selec
 
     Args:
         columns: the columns.
-        cells: of the held-out rows, in the order of the logits of `selected`.
+        cells: the cells of the held-out rows, in the order of the logits of `selected`.
         selected: what these have chosen.
     """
     text = _text_rows(selected)

@@ -110,7 +110,7 @@ class Rates(NamedTuple):
     """Learning rates at their highest, and how the head decays.
 
     Attributes:
-        table: of the rows.
+        table: the table of the rows.
         dense: of attention and head.
         decay: share of its rate by which the head shrinks in a step.
     """

@@ -137,7 +137,7 @@ def _sigmoid_loss(targets: Targets, logits_C: Float32, target_C: Float32) -> flo
 
 @compiled_inner
 def _positive(x: np.float32) -> np.float32:
-    """Return the number if it is above 0, else 0; unlike `max` what is no number stays none."""
+    """Return the number if it is above 0, else 0; unlike `max` what is not a number stays none."""
     return np.float32(0.5) * (x + abs(x))
 
 

@@ -42,7 +42,7 @@ class Learner:
 
     Attributes:
         space: the features that it reads, or the words of a file of vectors.
-        config: of its model.
+        config: the configuration of its model.
         table: its rows.
         weights: of attention and head.
         rates: at their highest.
@@ -113,7 +113,7 @@ class Learner:
             targets: what they are to be answered.
             scratch: room for them.
             batches: texts of the batches end to end, and where each batch begins.
-            factor_K: of the rates.
+            factor_K: the factors of the rates.
         """
         norm, moments = self.config.attention == "norm", self._moments
         steps = self.steps, factor_K
@@ -154,7 +154,7 @@ class Learner:
 
         Args:
             arrays: those in which it ended, with their `buckets`.
-            label_C: of each of its labels the number that it has now.
+            label_C: the number that each of its labels has now.
             earlier: the features that it knew.
         """
         weights = self.weights

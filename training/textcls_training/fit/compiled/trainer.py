@@ -43,7 +43,7 @@ class CompiledTrainer(AnyTrainer):
     """One fit of the default model; see `textcls_training.fit.compiled`.
 
     Attributes:
-        learners: of each view, in the order of `TrainedModel.views`.
+        learners: the learners of each view, in the order of `TrainedModel.views`.
         machines: beside the last of them, in the ensemble behind all; None without any.
     """
 

@@ -40,7 +40,7 @@ def features_of(texts: Texts, weight_F: Float32, uses_N: Int64) -> Features:
 
     Args:
         texts: as a view reads them.
-        weight_F: of each feature; what weighs nothing is left out.
+        weight_F: the weight of each feature; what weighs nothing is left out.
         uses_N: how many features the tokens of each text use, repeats included.
     """
     start = np.zeros(len(texts.start), np.int64)

@@ -26,7 +26,7 @@ def descend(
     """Visit some texts once, and move their coordinates and the weights; return the loss before, summed over them.
 
     Args:
-        features: of all texts.
+        features: the features of all texts.
         text_B: those that are visited, in this order.
         cost_NC: what a mistake costs, below 0 where the text has not the label; 0 says nothing of it.
         dual_NC: the coordinates.

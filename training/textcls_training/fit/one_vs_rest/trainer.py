@@ -42,7 +42,7 @@ class View:
         space: its features.
         weight_FC: the weights of the machines.
         bias_C: their biases.
-        dual_NC: of each training text, how much it counts in each machine.
+        dual_NC: how much each training text counts in each machine.
     """
 
     def __init__(self, space: FeatureSpace, texts: Texts, classes: int) -> None:
@@ -89,7 +89,7 @@ class OneVsRestTrainer(AnyTrainer):
     An uncertain target counts as the likelier of yes and no, by how much likelier it is.
 
     Attributes:
-        machines: of each view, in the order of `TrainedModel.views`.
+        machines: the machines of each view, in the order of `TrainedModel.views`.
     """
 
     def __init__(self, dataset: Dataset, classes: int, config: ResolvedConfig, stop: Stop | None = None) -> None:

@@ -12,7 +12,7 @@ from textcls_training.data.arrays import Float64, Int64
 from textcls_training.data.corpus import Corpus
 
 WORDS: Final = 3
-# A word of one text alone is no name.
+# A word of one text alone is not a name.
 LEAST_TEXTS: Final = 2
 
 

@@ -45,7 +45,7 @@ def first_clusters(corpus: Corpus, clusters: int, seed: int, words: WordVectors 
     Args:
         corpus: the texts.
         clusters: how many there are.
-        seed: of the singular vectors and of k-means.
+        seed: the seed of the singular vectors and of k-means.
         words: vectors of words, whose means tell texts apart, too.
 
     Raises:
@@ -94,7 +94,7 @@ def _weighted(count_RV: sparse.csr_array) -> sparse.csr_array:
     """Return (1 + log count) idf^2 of the features that several texts share."""
     texts_V = np.bincount(count_RV.indices, minlength=count_RV.shape[1])
     shared_V = texts_V >= LEAST_TEXTS
-    shared_V[0] = False  # Row 0 is no feature.
+    shared_V[0] = False  # Row 0 is not a feature.
     idf_V = np.log(count_RV.shape[0] / np.maximum(texts_V, 1)) ** POWER
     weight_RV = count_RV.copy()
     weight_RV.data = (1 + np.log(count_RV.data)) * idf_V[count_RV.indices].astype(np.float32)

@@ -42,7 +42,7 @@ class Named(NamedTuple):
     """Texts beside the names of labels.
 
     Attributes:
-        cosine_RC: of each text and each name.
+        cosine_RC: the cosine of each text and each name.
         by: whose vectors say so.
     """
 
