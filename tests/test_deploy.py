@@ -386,6 +386,16 @@ def test_the_health_check_of_the_image_asks_the_port_that_is_set(model_path: Pat
     counts.close()
 
 
+def test_the_smoke_check_asks_each_kind_of_model_as_it_wants_to_be_asked(
+    several_labels: Classifier, two_columns: Classifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    smoke = script(DEPLOY / "smoke.py")
+    monkeypatch.setattr(smoke, "KEY", "")
+    for model in (several_labels, two_columns):
+        with listening(service_of([registry.serve(model)])) as url:
+            assert smoke.problems(url) == []
+
+
 @pytest.mark.parametrize("key", ["", KEY])
 def test_the_smoke_check_passes_and_notices_what_is_missing(
     classifier: Classifier, key: str, monkeypatch: pytest.MonkeyPatch
@@ -395,5 +405,8 @@ def test_the_smoke_check_passes_and_notices_what_is_missing(
     service = service_of([registry.serve(classifier)], keys=Keys([key] if key else []))
     with listening(service) as url:
         assert smoke.problems(url) == []
+        monkeypatch.setattr(smoke, "KEY", key and key[::-1])
+        assert len(smoke.problems(url)) == bool(key)
+        monkeypatch.setattr(smoke, "KEY", key)
         service.draining = True
         assert "/readyz answers 503" in smoke.problems(url)[0]

@@ -186,6 +186,16 @@ def test_the_same_rows_give_the_same_bytes(folder: Path, tmp_path: Path) -> None
     assert again.read_bytes() == (folder / "m.onnx").read_bytes()
 
 
+def test_a_category_whose_values_are_mostly_numbers_is_pointed_out(tmp_path: Path) -> None:
+    rows = [(f"text {i}", "ab"[i % 2], "unknown" if i % 4 == 0 else f"{i}.5") for i in range(40)]
+    data = write_rows(tmp_path / "rows.csv", [("text", "label", "size"), *rows])
+    assert (
+        "75% of its values are numbers: size:number reads them as such" in run("check", data, "--column", "size").output
+    )
+    for asked in ("size:category", "size:number"):
+        assert "of its values are numbers" not in run("check", data, "--column", asked).output
+
+
 def test_what_tells_the_label_by_itself_is_told_before_training_and_by_check(folder: Path, tmp_path: Path) -> None:
     rows = [(*row, f" {row[-1]}ed ") for row in rows_of(3)]
     data = write_rows(tmp_path / "rows.csv", [(*HEADER, "outcome"), *rows])

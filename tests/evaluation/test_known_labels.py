@@ -7,6 +7,7 @@ import pytest
 import textcls
 from tests.command_line import fail, run, succeed, write_rows
 from textcls import Classifier
+from textcls.evaluation.unknown_labels import unknown_labels_sentence
 
 LEAVES = {"Bread > rye": "dark loaf crust", "Bread > wheat": "white roll flour", "Cheese > gouda": "yellow dutch wheel"}
 BRIE = {"Cheese > brie": "soft french mould"}
@@ -64,6 +65,13 @@ def test_a_comparison_takes_rows_that_name_nodes_above_labels(folder: Path, tmp_
     rows = write_rows(tmp_path / "rows.csv", [("text", "label"), ("dark loaf", "Bread"), ("dutch wheel", "Cheese")])
     said = succeed("compare", folder / "three.onnx", folder / "four.onnx", rows)
     assert "'Bread', 'Cheese' stand above labels of the model" in said
+
+
+def test_a_last_part_of_several_labels_is_not_called_unknown() -> None:
+    known = ["T0 > Other", "T1 > Other", "T1 > Bread"]
+    said = unknown_labels_sentence(["Nope", "Other"], known)
+    assert "'Other' is the last part of several labels: rows that do not give the whole path count as errors." in said
+    assert "does not know 'Nope':" in said
 
 
 def test_an_unknown_label_is_answered_with_labels_alone(folder: Path) -> None:

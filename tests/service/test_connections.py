@@ -105,13 +105,14 @@ def test_a_head_beyond_a_bound_is_refused_in_the_form_of_all_errors(
         (b"\x16\x03\x01\x02\x00\x01\x00", 400, "This is not a valid HTTP request; TLS is not spoken here"),
         (b"CONNECT /v1/classify HTTP/1.1\r\nhost: a\r\n\r\n", 400, "This is not a proxy"),
         (b"GET /livez HTTP/1.1\r\nhost: a\r\nHost: b\r\n\r\n", 400, "There are two Host headers"),
+        (b"GET /livez HTTP/1.1\r\n\r\n", 400, "The Host header is missing"),
         (
             b"POST /v1/classify HTTP/1.1\r\nhost: a\r\ntransfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
             501,
             "Of transfer codings chunked alone is understood",
         ),
     ],
-    ids=["TLS", "a tunnel", "two hosts", "a coding"],
+    ids=["TLS", "a tunnel", "two hosts", "no host", "a coding"],
 )
 def test_what_could_be_taken_in_two_ways_is_refused_at_once(
     client: httpx.Client, sent: bytes, status: int, said: str
@@ -122,7 +123,7 @@ def test_what_could_be_taken_in_two_ways_is_refused_at_once(
 
 def test_a_head_at_the_bounds_is_served(client: httpx.Client) -> None:
     with connect(client) as connection:
-        start = b"GET /livez HTTP/1.1\r\n" + b"a: b\r\n" * (MAX_HEADERS - 1) + b"c: "
+        start = b"GET /livez HTTP/1.1\r\nhost: a\r\n" + b"a: b\r\n" * (MAX_HEADERS - 2) + b"c: "
         connection.sendall(start.ljust(MAX_HEAD_BYTES - 4, b"d") + b"\r\n\r\n")
         assert connection.recv(1000).startswith(b"HTTP/1.1 200")
 
@@ -232,7 +233,7 @@ def test_however_a_stream_of_requests_is_cut_into_pieces_its_answers_are_the_sam
             POST + b"content-length: %d\r\n\r\n" % len(long) + long,
             POST + b"transfer-encoding: chunked\r\n\r\n" + many,
             b"%btransfer-encoding: chunked\r\n\r\n%x;a=b\r\n%b\r\n0\r\n\r\n" % (POST, len(lines), lines),
-            b"POST /livez HTTP/1.1\r\nconnection: Upgrade\r\nUpgrade: h2c\r\ncontent-length: 3\r\n\r\nabc",
+            b"POST /livez HTTP/1.1\r\nhost: a\r\nconnection: Upgrade\r\nUpgrade: h2c\r\ncontent-length: 3\r\n\r\nabc",
             LAST,
         ]
     )

@@ -134,6 +134,13 @@ def test_who_sends_too_slowly_is_hung_up_on_while_others_are_served(classifier: 
         assert b"HTTP/1.1 408" in everything(connection)
 
 
+def test_what_a_connection_has_refused_is_counted_as_it_was_answered(classifier: Classifier) -> None:
+    with serving(service(classifier, Settings(receive_seconds=1))) as client, connect(client) as connection:
+        connection.sendall(b"POST /v1/classify HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{")
+        assert b"HTTP/1.1 408" in everything(connection)
+        assert numbers(client)['textcls_requests_total{route="/v1/classify",status="408"}'] == 1
+
+
 def test_who_does_not_take_the_answer_is_hung_up_on(classifier: Classifier) -> None:
     body = json.dumps({"inputs": ["word " * 64] * 64, "explain": True}).encode()
     head = "POST /v1/classify HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"

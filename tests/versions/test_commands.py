@@ -152,6 +152,14 @@ def test_a_model_that_cannot_be_loaded_is_not_published(registry: Path, tmp_path
     assert not registry.exists()
 
 
+def test_a_lost_version_with_none_before_it_is_to_be_published_again(model: Model, registry: Path) -> None:
+    succeed("publish", model("tickets.onnx"), registry, "--promote")
+    (registry / "1" / "model.onnx").unlink()
+    assert "cannot be used: publish its file again with --promote." in run("versions", registry).stderr
+    succeed("publish", model("tickets.onnx"), registry, "--promote")
+    assert "cannot be used" not in run("versions", registry).stderr
+
+
 def test_a_damaged_version_is_shown_and_neither_promoted_nor_rolled_back_to(model: Model, registry: Path) -> None:
     succeed("publish", model("tickets.onnx"), registry, "--promote")
     succeed("publish", model("new.onnx"), registry, "--promote")

@@ -8,7 +8,15 @@ import click
 
 from textcls.cli.reading import Reading
 from textcls.data import BadRows, TargetOptions, open_tables, open_targets
-from textcls.data.column_kinds import EVERY_COLUMN, cells_of_rows, columns_of, described, silences, wanted_kinds
+from textcls.data.column_kinds import (
+    EVERY_COLUMN,
+    cells_of_rows,
+    columns_of,
+    described,
+    nearly_numbers,
+    silences,
+    wanted_kinds,
+)
 from textcls.data.labelled import LabelledRow
 from textcls.data.memory import Readable
 from textcls.data.source import STANDARD
@@ -125,6 +133,7 @@ def read_columns(
     for column in columns:
         silent = silences(column, values[column.name])
         not_understood = silent.sentence(column.name)
+        odd = nearly_numbers(column, values[column.name]) if wanted[column.name] is None else None
         found.append(
             {
                 "name": column.name,
@@ -132,7 +141,7 @@ def read_columns(
                 "read_as": described(column),
                 "missing": silent.missing,
                 "not_understood": silent.strange,
-                "warnings": [*filter(None, [not_understood]), *telling.get(column.name, [])],
+                "warnings": [*filter(None, [not_understood, odd]), *telling.get(column.name, [])],
             }
         )
     return ReadColumns(columns, cells, found)

@@ -159,6 +159,10 @@ def explain(
     exchanged = [] if groups is None else read_groups(groups)
     classifier = Classifier.load(model)
     others = [] if others_path is None else load_others(others_path, classifier)
+    for name in (label, against):
+        if name in classifier.labels and classifier.tree is not None and len(classifier.tree.below(name)) > 1:
+            node = f"{name} {classifier.tree.separator.strip()}"
+            click.echo(f"Note: {name!r} is a label itself; with the labels below it, it is {node!r}.", err=True)
     row = _row(_text(words, model), columns, classifier.info)
     prediction = classifier.predict(row, explain=True, threshold=threshold)
     explanation = explanation_of(prediction)

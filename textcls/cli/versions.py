@@ -65,9 +65,10 @@ def versions(
         show(versions_table(registry, state, listed))
     usable = {None, *(one.number for one in listed if one.problem is None)}
     if state.promoted not in usable:
-        raise ArtifactError(
-            f"Version {state.promoted} is promoted, and cannot be used: promote another, or go back with --rollback."
+        other = (
+            "promote another, or go back with --rollback" if state.before else "publish its file again with --promote"
         )
+        raise ArtifactError(f"Version {state.promoted} is promoted, and cannot be used: {other}.")
 
 
 def promoted_lines(registry: Registry, version: int, by: str | None) -> list[str]:

@@ -114,6 +114,16 @@ def silences(column: Column, values: Sequence[Any]) -> Silences:
     return Silences(sum(reason == "missing" for reason, _ in said), len(strange), strange[0] if strange else "")
 
 
+def nearly_numbers(column: Column, values: Sequence[Any]) -> str | None:
+    """Say that most values of a category are numbers, if they are many different ones."""
+    known = [value for value in values if category(value)]
+    numbers = [found for value in known if (found := number(value)) is not None]
+    if column.kind != "category" or 2 * len(numbers) < len(known) or len(set(numbers)) < LEAST_NUMBERS:
+        return None
+    share = f"{len(numbers) / len(known):.0%}"
+    return f"{share} of its values are numbers: {column.name}:number reads them as such, and the others as missing."
+
+
 def described(column: Column) -> str:
     """Return what a column is read as, in words."""
     if column.kind == "category":

@@ -1,5 +1,6 @@
 """Labels of rows that a model does not know: such rows count as errors, and where all are such, there is a mistake."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -48,13 +49,20 @@ def unknown_labels(
 def unknown_labels_sentence(unknown: Sequence[str], known: Sequence[str], who: str = "The model") -> str:
     """Say which labels of the rows the model does not know, and what of its own may be meant."""
     above = [one for one in unknown if any(label.startswith(f"{one}{BETWEEN_LEVELS}") for label in known)]
-    others = [one for one in unknown if one not in above]
+    ends = Counter(label.rpartition(BETWEEN_LEVELS)[2] for label in known if BETWEEN_LEVELS in label)
+    ambiguous = [one for one in unknown if one not in above and ends[one] > 1]
+    others = [one for one in unknown if one not in above and one not in ambiguous]
     found = []
     if above:
         stand = "stands" if len(above) == 1 else "stand"
         found.append(
             f"{names_of(above)} {stand} above labels of the model: its answers are labels, so that such rows count as "
             "errors, except level by level."
+        )
+    if ambiguous:
+        are = "is the last part" if len(ambiguous) == 1 else "are the last parts"
+        found.append(
+            f"{names_of(ambiguous)} {are} of several labels: rows that do not give the whole path count as errors."
         )
     if others:
         found.append(f"{who} does not know {names_of(others, known)}: rows with such labels count as errors.")

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # Where the exchange of a request is found in its scope.
 EXCHANGE: Final = "textcls.exchange"
+# Where a connection that has answered the request itself leaves the status of its answer.
+ENDED: Final = "textcls.ended"
 
 
 class Exchange:
@@ -116,8 +118,16 @@ class Exchange:
         return message
 
     def begin_answer(self, status: int) -> None:
-        """Note that an answer of this status begins to be sent; where nobody is there, that is not an error of ours."""
-        self.status, self.answered = 499 if self.left else status, perf_counter()
+        """Note that an answer of this status begins to be sent, or that the client has disconnected."""
+        self.answered = perf_counter()
+        if self.left or status == 499:
+            self.note_gone()
+        else:
+            self.status = status
+
+    def note_gone(self) -> None:
+        """Note that there is no client to answer: it has disconnected, or the connection has refused the request."""
+        self.status = self._given.get(ENDED, 499)
 
     async def classify(self, read: RequestReader) -> Ready:
         """Return the answer about the texts that `read` finds in the body.

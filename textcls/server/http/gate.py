@@ -87,7 +87,7 @@ class Gate:
                 await self._answer(exchange, scope, receive, self._sending(exchange, send, head=head))
         except ClientDisconnect:
             # Met by somebody's own middleware, which reads the body: nothing of it is for the server's log.
-            exchange.status = 499
+            exchange.note_gone()
         finally:
             service.end_request()
             if not exchange.counted:

@@ -16,6 +16,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from textcls.server import problems
 from textcls.server.admission.budget import UNCOUNTED
+from textcls.server.http.exchange import ENDED
 from textcls.server.monitoring import metrics
 from textcls.server.problems import RefusalError
 from textcls.server.service import Service
@@ -181,6 +182,8 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Begin to answer. An answer to HEAD has no body that its head could wait for."""
+        if self.parser.get_http_version() == "1.1" and not any(name == b"host" for name, _ in self.headers):
+            raise RefusalError(400, "The Host header is missing, which HTTP/1.1 requires.")
         super().on_headers_complete()
         if self.scope["method"] != "HEAD":
             self.cycle.transport = _Together(self.transport)  # type: ignore[assignment]
@@ -353,6 +356,7 @@ class Connection(HttpToolsProtocol):
             transport.write(_raw(status, message))
         # To the application it looks as if the caller had hung up.
         if cycle is not None and not cycle.response_complete:
+            cycle.scope[ENDED] = status  # type: ignore[typeddict-unknown-key]
             cycle.disconnected = True
             cycle.message_event.set()
         # What still arrives is read and dropped for a moment: closed at once, the kernel would reset the connection and
