@@ -89,7 +89,7 @@ def test_inspect_writes_what_a_model_goes_by_as_a_page(model_path: Path, table: 
     assert succeed("inspect", model_path, "--evidence", table, "--html", page) == (
         f"{len(TEXTS)} texts, 0 shortcuts -> {page}\n"
     )
-    assert "<h2>What model_v1 goes by</h2>" in page.read_text(encoding="utf-8")
+    assert "<h2>What model_v1 relies on</h2>" in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

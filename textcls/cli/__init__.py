@@ -46,7 +46,7 @@ SECTIONS: Final = {
         "curve": Entry("textcls_training.learning_curve.cli:curve", "Say what more rows would bring.", "train"),
         "evaluate": Entry("textcls.cli.evaluate:evaluate", "Score MODEL on labelled files."),
         "compare": Entry("textcls.cli.compare:compare", "Say whether one model is better than another."),
-        "report": Entry("textcls.cli.report:report", "Report how good MODEL is, why it errs, what it goes by."),
+        "report": Entry("textcls.cli.report:report", "Report how good MODEL is, why it errs, what it relies on."),
         "drift": Entry("textcls.cli.drift:drift", "Say what has changed since MODEL was trained."),
     },
     "Ask the model": {

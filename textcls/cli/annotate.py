@@ -80,7 +80,7 @@ _FIRST: Final = 20
     multiple=True,
     required=True,
     metavar="NAME",
-    help="The language model, as its server calls it; of several the mean counts, and it is said where they disagree.",
+    help="The language model, as its server calls it; with several their mean counts, and disagreements are reported.",
 )
 @click.option("--endpoint", metavar="URL", help="Address of an OpenAI-compatible server.  [default: OpenAI's]")
 @click.option("--output", "-o", type=TABLE, required=True, help="Write the answered rows here: .csv, .jsonl, .parquet.")
@@ -90,14 +90,14 @@ _FIRST: Final = 20
     type=click.IntRange(1, 100),
     default=1,
     show_default=True,
-    help="Answers to each text, whose mean counts: for servers that tell no probabilities.",
+    help="Answers to each text, whose mean counts: for servers that return no probabilities.",
 )
 @click.option("--labelled", type=PATH, metavar="FILE", help="Labelled rows, asked about first: does the model agree?")
 @click.option("--least-agreement", type=click.FloatRange(0, 1), default=0.0, help="Stop below this share of them.")
 @click.option(
     "--examples", type=click.IntRange(0), default=0, show_default=True, help="Labelled rows of each label to show it."
 )
-@click.option("--prompt", type=PATH, metavar="FILE", help="What it is told, with {labels} where they are to stand.")
+@click.option("--prompt", type=PATH, metavar="FILE", help="The instructions, with {labels} where the labels go.")
 @click.option(
     "--price",
     "prices",
@@ -106,10 +106,10 @@ _FIRST: Final = 20
     metavar="IN OUT",
     help="Dollars for a million tokens, read and written; once, or for each --model.",
 )
-@click.option("--max-tokens-total", type=click.IntRange(1), help="Ask no more once so many tokens are spent.")
-@click.option("--at-once", type=click.IntRange(1, 256), default=8, show_default=True, help="Texts asked at a time.")
+@click.option("--max-tokens-total", type=click.IntRange(1), help="Stop asking once this many tokens are spent.")
+@click.option("--at-once", type=click.IntRange(1, 256), default=8, show_default=True, help="Requests at a time.")
 @click.option("--timeout", type=click.FloatRange(1), default=60.0, show_default=True, help="Seconds for an answer.")
-@click.option("--dry-run", is_flag=True, help="Send nothing: show the first request, and what all would take.")
+@click.option("--dry-run", is_flag=True, help="Send nothing: show the first request, and the cost of all.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask whether texts may be sent.")
 @click.option("--label-separator", metavar="SIGN", help="Separates the labels in a cell of --labelled; json for lists.")
 @escape_formulas_option

@@ -49,7 +49,7 @@ AUDIT: Final = "textcls_training.audit.rows:audit_rows"
 @click.option("--valid", type=DATA, help="Also report rows that DATA shares with this file.")
 @new_text_column_option
 @new_label_column_option
-@column_option("It is said how each is read, and which tell the label by themselves.")
+@column_option("Reports how each is read, and which give away the label by themselves.")
 @target_options
 @click.option(
     "--labels",
@@ -66,16 +66,15 @@ AUDIT: Final = "textcls_training.audit.rows:audit_rows"
     "mended_path",
     type=TABLE,
     metavar="FILE",
-    help="Write the rows, mended, to this file.",
+    help="Write the rows, fixed, to this file.",
 )
 @click.option(
     "--mend",
     "kinds",
     type=click.Choice(mending.KINDS),
     multiple=True,
-    help="With --write: what is mended; may be repeated. labels are written the same way where they differ by case and "
-    "spaces; html is taken out of texts; rows with an empty text and duplicates of a row are left out.  "
-    "[default: all]",
+    help="With --write: what to fix; may be repeated. labels that differ only by case and spaces are written the same "
+    "way; html is removed from texts; rows with an empty text and duplicate rows are left out.  [default: all]",
 )
 @escape_formulas_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -105,10 +104,10 @@ def check(
     the label they would give, and the words behind it; where rows may have several labels, those to add and to take
     away. These are suggestions: look at each.
 
-    Rows that cannot be used are a finding, with the first of them; --on-error fail ends at the first.
+    Rows that cannot be used are reported as a finding; --on-error fail stops at the first.
 
-    With --write, the rows are written to another file without what everybody would mend. Rows that cannot be used then
-    end the work, unless --on-error skip leaves them out.
+    With --write, the rows are written to a new file, and what everybody would fix is fixed there. A row that cannot be
+    used then stops the command, unless --on-error skip leaves it out.
     """
     _check_outputs(mended_path, suspects, targets, mends=bool(kinds), audits=audits, escape_formulas=escape_formulas)
     mended_table = None

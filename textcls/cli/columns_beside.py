@@ -41,7 +41,7 @@ def column_option(does: str) -> Callable[[F], F]:
         "columns",
         multiple=True,
         metavar="NAME[:KIND]",
-        help=f"Column beside the text, as category, number or date; without a kind it is found out. {does} May be "
+        help=f"Column beside the text, as category, number or date; without a kind it is detected. {does} May be "
         "repeated; '*' is all that are neither text nor label.",
     )
 

@@ -242,7 +242,7 @@ def _show_exchanges(model: Path, found: ExchangeReport, as_json: bool, html: Pat
 def _show_groups(
     model: Path, found: GroupComparison, names: tuple[str, str], as_json: bool, html: Path | None, *, compact: bool
 ) -> None:
-    title = f"What {model.stem} goes by: two groups of texts"
+    title = f"What {model.stem} relies on: two groups of texts"
     show_found(
         found,
         html=html,
@@ -254,7 +254,7 @@ def _show_groups(
 
 
 def _show_evidence(model: Path, found: GlobalExplanation, as_json: bool, html: Path | None, *, compact: bool) -> None:
-    title = f"What {model.stem} goes by"
+    title = f"What {model.stem} relies on"
     shortcuts = "" if found.audit is None else f", {plural(len(found.audit.shortcuts), 'shortcut')}"
     show_found(
         found,

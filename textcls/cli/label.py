@@ -93,7 +93,7 @@ def label(
     label_column: str | None,
     reading: Reading,
 ) -> None:
-    """Label the texts of DATA on a page in your browser, while a model learns beside you.
+    """Label the texts of DATA on a page in your browser, while a model learns alongside.
 
     The model proposes a label with its reasons, learns again after every few answers, and asks next for the text that
     teaches it most. Every answer is on disk before the page goes on; Ctrl-C stops, and the same command continues.

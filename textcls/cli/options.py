@@ -240,7 +240,7 @@ _LABELS: Final = (
     click.option(
         "--merge-rows",
         is_flag=True,
-        help="Rows with the same text are one, with the labels of all: where each label of a text has a row.",
+        help="Merge rows with the same text into one with the labels of all: for tables with a row per label.",
     ),
 )
 

@@ -90,7 +90,7 @@ def report(
     targets: TargetOptions,
     reading: Reading,
 ) -> None:
-    """Report how good MODEL is on the labelled files DATA, why it errs, where it is weak, and what it goes by.
+    """Report how good MODEL is on the labelled files DATA, why it errs, where it is weak, and what it relies on.
 
     The page is one file for managers and engineers: figures with intervals, confusions, whether scores keep what they
     promise, how often it is right if it may abstain and what that costs, errors by the words behind them, kinds of

@@ -32,7 +32,7 @@ def page_of(found: Any) -> str:
     if isinstance(found, ModelReport):
         return "\n".join(report_fragments(f"Report on {found.model.name}", found))
     if isinstance(found, GlobalExplanation):
-        return global_explanation_fragment("What it goes by", found)
+        return global_explanation_fragment("What it relies on", found)
     return fragment([_printed(_lines(found))])
 
 

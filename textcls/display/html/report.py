@@ -25,7 +25,7 @@ def report_fragments(title: str, found: ModelReport) -> list[str]:
         "confidence": own.confidence_heading,
         "errors": "Errors",
         "slices": "Kinds of rows",
-        "reasons": "What it goes by",
+        "reasons": "What it relies on",
     }
 
     def heading(section: str) -> str:

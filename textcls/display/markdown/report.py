@@ -49,7 +49,7 @@ def sections(found: ModelReport) -> list[str]:
     for heading, content in (
         *_own(found),
         ("Kinds of rows", _slices(found)),
-        ("What it goes by", _reasons(found)),
+        ("What it relies on", _reasons(found)),
         ("Shortcuts", _shortcuts(found)),
     ):
         if content:

@@ -42,8 +42,8 @@ optional_dependencies.look_for("onnx", "numba", "scipy", "sklearn")
 
 @click.command(epilog="Example: textcls train-many tickets.csv --by customer --output models")
 @data_argument
-@click.option("--by", metavar="NAME", help="Column whose values tell the groups apart.  [default: a model a file]")
-@click.option("--output", "-o", type=PATH, required=True, help="The folder of the models; made if it is not there.")
+@click.option("--by", metavar="NAME", help="Column whose values are the groups.  [default: a model per file]")
+@click.option("--output", "-o", type=PATH, required=True, help="The folder for the models; created if necessary.")
 @engine_options()
 @new_text_column_option
 @new_label_column_option

@@ -99,7 +99,7 @@ _GROUPS: Final = (
 @click.option("--output", "-o", type=OUTPUT, help="ONNX file to write.  [default: DATA with the suffix .onnx]")
 @new_text_column_option
 @new_label_column_option
-@column_option("What a column does not bring on held-out rows is left out.")
+@column_option("Columns that do not help on held-out rows are left out.")
 @click.option(
     "--valid",
     type=DATA,
@@ -112,7 +112,7 @@ _GROUPS: Final = (
     "--label-map",
     type=DATA,
     metavar="FILE",
-    help="File with the columns label and new_label: rows with the one get the other, before anything else.",
+    help="File with the columns label and new_label: labels are renamed by it, before anything else.",
 )
 @click.option(
     "--label-tree",
@@ -150,15 +150,15 @@ _GROUPS: Final = (
     "--state",
     type=PATH,
     metavar="FOLDER",
-    help="Keep in FOLDER what is needed to go on after a kill: the same command goes on from there, to the same bytes. "
-    "Finished, FOLDER is what --from goes on from.",
+    help="Keep in FOLDER what is needed to resume after a kill: the same command continues, to the same bytes. "
+    "Once finished, --from continues from FOLDER.",
 )
 @click.option(
     "--from",
     "from_state",
     type=PATH,
     metavar="FOLDER",
-    help="The --state of a finished training to go on from, with DATA as its new rows, which may bring new labels. "
+    help="The --state of a finished training to continue, with DATA as its new rows, which may have new labels. "
     "Options that are not given are those of that training.",
 )
 @click.option(

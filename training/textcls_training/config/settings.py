@@ -143,12 +143,12 @@ class TrainConfig:
         FileName(("auto", "none", "english")),
         None,
         "Word vectors: a file made by textcls vectors, or english, which comes with the package.",
-        unset="english for English that is not too much, if validation rows gain",
+        unset="english for English rows, if validation rows gain",
     )
     label_names: Path | Literal["none"] | None = option(
         FileName(("auto", "none")),
         None,
-        "What labels mean teaches as well: a table of texts about them, with the columns text and label.",
+        "Also learn what labels mean: a table of texts about them, with the columns text and label.",
         unset="their own words, where rows are few",
     )
     head: Head = option(
@@ -207,7 +207,7 @@ class TrainConfig:
     rehearsal_rows: int = option(
         Integer(0),
         20_000,
-        "How many rows a state keeps, texts and all, to be rehearsed when training goes on from it; 0 for none.",
+        "How many rows, with their texts, a state keeps to rehearse when training continues; 0 for none.",
     )
     max_memory: int | None = option(
         Bytes(10**9),

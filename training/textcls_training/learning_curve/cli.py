@@ -50,9 +50,9 @@ def curve(
     targets: TargetOptions,
     reading: Reading,
 ) -> None:
-    """Say what more rows would bring: train on an eighth, a fourth, a half and all of the rows of DATA.
+    """Say what more rows would bring: train on an eighth, a quarter, a half and all of the rows of DATA.
 
-    Some rows are left out by all of these models, and judge them; of fewer than 10,000, each third of the rows in turn.
+    Some rows are held out from all of these models to judge them; with fewer than 10,000 rows, each third in turn.
     """
     from textcls_training.learning_curve import showing
     from textcls_training.learning_curve.run import learning_curve

@@ -70,7 +70,7 @@ _OF_READING: Final = (
 @click.option(
     "--measure",
     type=click.Choice(list(_MEASURES)),
-    help="What is to become better.  [default: accuracy; micro-f1 with several labels per text]",
+    help="What to improve.  [default: accuracy; micro-f1 with several labels per text]",
 )
 @click.option(
     "--folds",
@@ -89,7 +89,7 @@ _OF_READING: Final = (
     "--storage",
     type=PATH,
     metavar="FILE",
-    help="Journal of the trials, from which the same command goes on.  [default: OUTPUT with the suffix .journal]",
+    help="Journal of the trials, from which the same command continues.  [default: OUTPUT with the suffix .journal]",
 )
 @engine_options()
 @html_option
@@ -122,7 +122,7 @@ def tune(
 
     Rates, epochs, sizes and features are searched; options that are given stay as they are. Each search is judged by
     rows that it has not seen, beside the defaults; unless it is better beyond chance, the defaults are what is written.
-    The result is the same for any number of workers, and an interrupted search goes on where it stopped.
+    The result is the same for any number of workers, and an interrupted search continues where it stopped.
     """
     from textcls_training.tuning import run, settings_file, showing
     from textcls_training.tuning.run import Settings
