@@ -1,4 +1,4 @@
-"""Options and commands that there once were: who still gives one is told why it is gone, and what to do."""
+"""Removed options and commands, with messages that say why each was removed, and what to do instead."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -25,10 +25,10 @@ COMMANDS: Final[Mapping[str, str]] = {
 
 
 def gone(command: str, option: str) -> str | None:
-    """Return why a command has an option no longer; None if it never had it.
+    """Return why a command no longer has an option; None if it never had it.
 
     Args:
         command: the name of the command.
-        option: the option's, with or without hyphens.
+        option: the name of the option, with or without hyphens.
     """
     return _OF_COMMAND.get(command, {}).get(option.lstrip("-").replace("_", "-"))

@@ -1,4 +1,4 @@
-"""What signals that end a program must not cut in two."""
+"""Protect work that must not be interrupted by signals that end a program."""
 
 import signal
 import sys
@@ -13,12 +13,12 @@ ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if h
 
 @contextmanager
 def held_back(*numbers: int) -> Iterator[None]:
-    """Let signals wait until the block has ended; without `numbers`, Ctrl-C.
+    """Delay signals until the block has ended; without `numbers`, Ctrl-C.
 
-    Python calls handlers in the main thread whichever thread gets the signal, so other threads have nothing to hold.
+    Python calls handlers in the main thread, whichever thread gets the signal, so other threads have nothing to delay.
     """
     heard: set[int] = set()
-    # Whatever a handler raises, the others are put back, and hear what they are to hear.
+    # Whatever a handler raises, the others are restored and get their signals.
     with ExitStack() as stack:
         for number, handler in _handlers(numbers or (signal.SIGINT,)).items():
             stack.callback(_hear_late, number, handler, heard)
@@ -27,14 +27,14 @@ def held_back(*numbers: int) -> Iterator[None]:
 
 
 def _hear_late(number: int, handler: Any, heard: set[int]) -> None:
-    """Put a handler back, which hears the signal if there was one."""
+    """Restore a handler, and call it if its signal arrived."""
     signal.signal(number, handler)
     if number in heard:
         handler(number, None)
 
 
 def _handlers(numbers: tuple[int, ...]) -> dict[int, Any]:
-    """Return the handlers of those signals that have one, in the main thread."""
+    """Return the handlers of the signals that have one; none outside the main thread."""
     if threading.current_thread() is not threading.main_thread():
         return {}
     return {number: handler for number in numbers if callable(handler := signal.getsignal(number))}
@@ -42,10 +42,10 @@ def _handlers(numbers: tuple[int, ...]) -> dict[int, Any]:
 
 @contextmanager
 def held_back_from_processes() -> Iterator[None]:
-    """Let Ctrl-C wait until the block has ended; processes that are started meanwhile never hear it.
+    """Delay Ctrl-C until the block has ended; processes that are started meanwhile never get it.
 
-    They inherit the mask of signals, which Windows does not have. It is not enough for this process: the threads of
-    numerical libraries do not have it.
+    They inherit the signal mask, which Windows does not have. The mask is not enough for this process, since the
+    threads of numerical libraries do not have it.
     """
     with held_back():
         if sys.platform == "win32":

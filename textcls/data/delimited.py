@@ -1,4 +1,4 @@
-"""CSV and TSV: mostly a header, and fields in quotes where they hold the delimiter or line breaks."""
+"""CSV and TSV: usually with a header, and with quotes around fields that contain the delimiter or line breaks."""
 
 import codecs
 import csv
@@ -29,27 +29,27 @@ from textcls.errors import ConfigError, InputError
 
 DELIMITERS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _SAID: Final = re.compile('sep=([^"\r\n])\r?\n', re.IGNORECASE)
-# A quote behind a space, and one that opens a field, as people write lists: "a text", "a label".
+# A quote after a space that opens a field, as people write lists: "a text", "a label".
 _SPACED_QUOTE: Final = '{0} +"(?!")'
 _SPACED_FIELD: Final = '{0} +"(?:[^"]|"")*"(?={0}|\r?\n|$)'
-# How many records must agree on the number of fields.
+# How many records must have the same number of fields.
 LOOKED_AT: Final = 20
-# A record and the line on which it begins.
+# A record and the line on which it starts.
 _Record = tuple[int, list[str] | Bad]
 
-# The csv module refuses fields over 128 KiB unless told otherwise; a text may well be a megabyte. Rows have a bound.
+# By default the csv module refuses fields over 128 KiB, but a text may be a megabyte. Rows have their own limit.
 csv.field_size_limit(2 * LONGEST)
 
 
 def read(source: Source, options: ReadOptions, default: str = ",") -> Content:
-    """Read CSV, with `default` as the delimiter unless the first rows or `options` say otherwise.
+    """Read CSV, with `default` as the delimiter unless the first rows or `options` determine another one.
 
     Raises:
         InputError: there is no first record, or a quote is never closed.
     """
     encoding, notes = decoding.encoding_of(source, options)
     beginning = decoding.first_text(source, encoding)
-    # What Excel writes before the table, and reads.
+    # The line that Excel writes before the table, and reads.
     said = _SAID.match(beginning)
     delimiter = options.delimiter
     if delimiter is None:
@@ -70,7 +70,7 @@ def read(source: Source, options: ReadOptions, default: str = ",") -> Content:
     )
     head = list(islice(records, 1))
     records = chain(head, records)
-    # A line that is one field is a name, or a text; and who waits for each row has no more than one of them yet.
+    # A line with a single field is a name or a text; and when streaming, there may be only one row yet.
     if options.header and not options.stream and any(len(fields) > 1 for _, fields in head):
         records, passed_over = without_titles(records, source.name)
         notes += passed_over
@@ -82,13 +82,13 @@ def read(source: Source, options: ReadOptions, default: str = ",") -> Content:
     kind: Format = "tsv" if default == "\t" else "csv"
     if not options.header:
         columns = tuple(str(number) for number in range(1, len(header) + 1))
-        if len(columns) > 1 and tuple(header) == columns:  # names after all, as they are written
+        if len(columns) > 1 and tuple(header) == columns:  # these are names after all
             notes = (*notes, f"{source.name}: its first row, {', '.join(columns)}, is read as the names of columns.")
             return Content(kind, columns, _rows(records, source.name, columns, header), notes)
         first = Row(line, dict(zip(columns, header, strict=True)), source.name)
         return Content(kind, columns, chain([first], _rows(records, source.name, columns)), notes)
     columns = tuple(name.strip() for name in header)
-    # One is the index that a data frame writes.
+    # A single empty name is that of a data frame's index.
     if columns.count("") > 1:
         columns = with_names(columns, str)
     columns, more = told_apart(columns, source.name)
@@ -110,12 +110,12 @@ class _TooLongError(Exception):
 
 
 class _Reader:
-    """The csv module's reader, whose complaints become `Bad` rows; a quote that is never closed is the end."""
+    """The csv module's reader, whose errors become `Bad` rows; a quote that is never closed is the end."""
 
     def __init__(self, name: str, encoding: str, lines: decoding.Lines, dialect: dict[str, Any]) -> None:
         self.name, self.encoding, self.lines = name, encoding, lines
         self.characters = 0
-        # This object gives it the lines: unlike a generator, it can go on after an error.
+        # This object supplies the lines: unlike a generator, it can continue after an error.
         self.reader = csv.reader(self, strict=True, **dialect)
 
     def __iter__(self) -> Iterator[str]:
@@ -145,13 +145,13 @@ class _Reader:
         except _TooLongError as error:
             if self.line == start:
                 return self.bad(f"{TOO_LONG}; shorten it or leave it out")
-            # As below: where the row ends cannot be told.
+            # As below: the end of the row cannot be determined.
             raise InputError(
                 f"{self.name}, line {start}: {TOO_LONG}; perhaps a quote in this row is never closed; if quotes "
                 "are ordinary characters, add --no-quotes."
             ) from error
         except csv.Error as error:
-            # All that follows the open quote is gone with it: that is not a row to skip.
+            # Everything after the open quote is lost: that is not just a row to skip.
             if "unexpected end" in str(error):
                 raise InputError(
                     f"{self.name}, line {start}: a quote in this row is never closed; check the quotes there, or "
@@ -163,7 +163,7 @@ class _Reader:
 
 
 def _is_blank(fields: list[str]) -> bool:
-    """Whether a row of a table of several columns has nothing in it: spaces, or delimiters alone."""
+    """Return whether a row of a table with several columns is empty: only spaces or delimiters."""
     return not (fields[0].strip() if len(fields) == 1 else any(fields))
 
 
@@ -199,7 +199,7 @@ def _rows(
 def detect(source: Source, encoding: str, default: str, *, quotes: bool = True) -> str:
     """Return the delimiter with which the first records have the same number of fields, and more than one.
 
-    If with none they do, it is one that the header has; `default` comes first each time.
+    If there is none, it is a delimiter that occurs in the header; `default` is tried first each time.
     """
     cut = len(source.peek()) >= PEEK
     widths = _widths(decoding.first_text(source, encoding), default, quotes, cut)
@@ -222,13 +222,13 @@ def _widths(text: str, default: str, quotes: bool, cut: bool) -> dict[str, list[
     for delimiter in sorted(DELIMITERS, key=lambda d: d != default):
         records = csv.reader(io.StringIO(text, newline=""), **_dialect(delimiter, quotes))
         sizes = [len(fields) for fields in islice(records, LOOKED_AT) if fields]
-        # The last record of a piece of a file may go on behind it.
+        # The last record of a part of a file may continue after it.
         found[delimiter] = sizes[:-1] if cut and 1 < len(sizes) < LOOKED_AT else sizes
     return found
 
 
 class Writer:
-    """Writes rows and answers as CSV or TSV. Values that are not strings are written as JSON has them.
+    """Writes rows and answers as CSV or TSV; values that are not strings are written as in JSON.
 
     Args:
         file: takes the bytes.
@@ -236,7 +236,7 @@ class Writer:
         added: the columns of the answers.
         delimiter: between the fields.
         encoding: the encoding to write.
-        escape_formulas: whether a spreadsheet is to take no field for a formula (`without_formula`).
+        escape_formulas: whether to prevent spreadsheets from reading fields as formulas (`without_formula`).
     """
 
     def __init__(
@@ -252,7 +252,7 @@ class Writer:
         self.file, self.columns, self.added, self.delimiter = file, frozenset(columns), added, delimiter
         self.order = columns
         self.escaped = without_formula if escape_formulas else str
-        # One for the whole file: some encodings begin with a mark.
+        # One encoder for the whole file: some encodings start with a mark.
         self.encoder = codecs.getincrementalencoder(encoding)()
         self.encoding = encoding
         self._write("", [[self.escaped(name) for name in (*columns, *added)]])
@@ -261,7 +261,7 @@ class Writer:
         """Write `rows`, each with its answer.
 
         Raises:
-            InputError: a row has a field that is not a column, or bytes or text that have no UTF-8 form.
+            InputError: a row has a field that is not a column, or bytes or text that are not valid UTF-8.
         """
         for row in rows:
             require_known(row, self.columns)
@@ -289,16 +289,16 @@ class Writer:
         return f"{character!r} cannot be written in {self.encoding}; write UTF-8, or utf-8-sig for Excel"
 
     def close(self) -> None:
-        """Nothing is left to write."""
+        """Do nothing: everything has been written."""
 
     def abandon(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there are no resources to release."""
 
 
 class _Lines:
     """Collects records that end in LF.
 
-    The csv module quotes only those line-end characters that its own terminator holds, so it is given CR LF.
+    The csv module quotes only those line-end characters that are in its own terminator, so that is CR LF.
     """
 
     END: Final = "\r\n"
@@ -314,7 +314,7 @@ def cell(value: object) -> str:
     """Return `value` as a field of CSV.
 
     Raises:
-        UnicodeDecodeError: it is, or holds, bytes that are not UTF-8.
+        UnicodeDecodeError: it is or contains bytes that are not UTF-8.
     """
     if isinstance(value, str):
         return value

@@ -1,4 +1,4 @@
-"""Spreadsheets of Excel (.xlsx), by openpyxl, which the extra `textcls[tables]` brings: read and written row by row."""
+"""Excel spreadsheets (.xlsx), read and written row by row with openpyxl, which the extra `textcls[tables]` installs."""
 
 import re
 import zipfile
@@ -27,28 +27,28 @@ from textcls.data.source import Source, seekable
 from textcls.errors import InputError
 from textcls.model.labels import plain_day
 
-# What a sheet can hold: https://support.microsoft.com, "Excel specifications and limits".
+# Limits of a sheet: https://support.microsoft.com, "Excel specifications and limits".
 MOST_ROWS: Final = 1_048_576
 LONGEST_CELL: Final = 32_767
-# Beyond, a sheet rounds whole numbers; they are written as text.
+# A sheet rounds larger whole numbers, so they are written as text.
 MOST_WHOLE: Final = 2**53
-# Texts of all cells are in memory at once; a file of a few kilobytes may claim that they are gigabytes.
+# The texts of all cells are in memory at once, and a file of a few kilobytes may unpack to gigabytes.
 MOST_BYTES: Final = 1_000_000_000
-# Rows that tell how wide a column is, and how wide it becomes at most, in characters.
+# Rows that determine the width of a column, and its largest width, in characters.
 _MEASURED: Final = 100
 _MOST_WIDTH: Final = 60
-# As wide as a sheet itself can make one.
+# The largest column width of a sheet.
 _WIDEST: Final = 255
 _GENERAL: Final = "General"
 _NO_RESULT: Final = Unreadable(
     "a formula without its result", "open the file in a spreadsheet program and save it there"
 )
-# A row of a sheet by its number, with the texts of its cells.
+# The number of a row of a sheet, and the texts of its cells.
 _Numbered = tuple[int, list[Any]]
-# How sheets write signs that XML cannot hold, behind the first "_"; half characters stay as they are.
+# How sheets write characters not allowed in XML, after the first "_"; surrogates stay as they are.
 _ESCAPED: Final = "x[0-9A-Fa-f]{4}_"
 _READ: Final = re.compile("_x((?![dD][89a-fA-F])[0-9A-Fa-f]{4})_")
-# What openpyxl says of files that are not as they should be.
+# The errors of openpyxl for damaged files.
 _DAMAGE: Final = (
     KeyError, ValueError, TypeError, AttributeError, IndexError, SyntaxError, zipfile.BadZipFile,
     RuntimeError,  # of zipfile: a member that is said to be encrypted, or packed by a method that is not implemented
@@ -62,7 +62,7 @@ def _openpyxl() -> Any:
 
 
 def require() -> None:
-    """Find out before the work whether Excel can be written.
+    """Check before the work that Excel files can be written.
 
     Raises:
         MissingExtraError: openpyxl is not installed.
@@ -71,7 +71,7 @@ def require() -> None:
 
 
 class Cell(str):
-    """What a cell shows, as text, with the value of the sheet, which goes back into a sheet.
+    """The text of a cell, with the value in the sheet, which is used when written to a sheet again.
 
     Attributes:
         value: a number, a truth value or a time.
@@ -83,7 +83,7 @@ class Cell(str):
 
     @classmethod
     def of(cls, of: Any) -> str:
-        """Return the text of a cell: whole numbers without a point, an empty one as nothing."""
+        """Return the text of a cell: whole numbers without a point, and an empty string for an empty cell."""
         value: object = of.value
         if value is None or isinstance(value, str):
             return _READ.sub(lambda sign: chr(int(sign[1], 16)), value) if value and "_x" in value else value or ""
@@ -95,7 +95,7 @@ class Cell(str):
 
 
 class Column(str):
-    """The name of a column, with the width that the sheet gives it, in characters."""
+    """The name of a column, with its width in the sheet, in characters."""
 
     width: float
 
@@ -110,7 +110,7 @@ class Column(str):
 
 
 def _number_format(of: Any) -> str:
-    """Return how a sheet shows a cell, as far as its styles are whole."""
+    """Return the number format of a cell, as far as its styles are intact."""
     try:
         return str(of.number_format)
     except (IndexError, KeyError):
@@ -118,10 +118,10 @@ def _number_format(of: Any) -> str:
 
 
 def read(source: Source, options: ReadOptions) -> Content:
-    """Read a sheet, whose first row that is not empty names the columns; titles of one cell each may stand above it.
+    """Read a sheet, whose first non-empty row names the columns; titles of one cell each may precede it.
 
     Raises:
-        InputError: it is not a workbook or a damaged one, it has no such sheet, or the sheet is empty.
+        InputError: it is not a workbook or is damaged, it has no such sheet, or the sheet is empty.
         MissingExtraError: openpyxl is not installed.
     """
     openpyxl = _openpyxl()
@@ -170,7 +170,7 @@ def _check_size(name: str, file: IO[bytes]) -> None:
 
 
 def _sheet(name: str, book: Any, wanted: str | None) -> tuple[Any, tuple[str, ...]]:
-    """Return the sheet that is wanted, or the first, and a note if it was one of several."""
+    """Return the requested sheet, or the first, and a note if there are several."""
     titles = [sheet.title for sheet in book.worksheets]
     if wanted is not None:
         if wanted not in titles:
@@ -199,7 +199,7 @@ def _formulas(source: Source, file: IO[bytes], title: str) -> Any:
 
 
 def _holds(archive: zipfile.ZipFile, member: str, marks: Sequence[bytes]) -> bool:
-    """Say whether a member holds one of these marks."""
+    """Return whether a member contains one of these marks."""
     before = b""
     with archive.open(member) as file:
         while part := file.read(1 << 20):
@@ -210,17 +210,17 @@ def _holds(archive: zipfile.ZipFile, member: str, marks: Sequence[bytes]) -> boo
 
 
 def _widths(name: str, sheet: Any, most: int) -> dict[int, float]:
-    """Return the widths of the first `most` columns by their numbers, where somebody has set them, in characters."""
+    """Return the widths that were set for the first `most` columns, by column number, in characters."""
     found: dict[int, float] = {}
     reached = 0
     try:
-        # A sheet that is read row by row does not keep what stands before its rows.
+        # A sheet that is read row by row does not keep what precedes its rows.
         with sheet._get_source() as file:
             for _, element in _openpyxl().xml.functions.iterparse(file, ("start",)):
                 if element.tag.endswith("}sheetData"):
                     break
                 if element.tag.endswith("}col") and element.get("customWidth") in ("1", "true"):
-                    # What cannot be read is made anew, as what nobody has set; no column is looked at twice.
+                    # A width that cannot be read is treated as not set; no column is looked at twice.
                     with suppress(KeyError, ValueError):
                         first, last = int(element.attrib["min"]), min(int(element.attrib["max"]), most)
                         width = float(element.attrib["width"])
@@ -233,12 +233,12 @@ def _widths(name: str, sheet: Any, most: int) -> dict[int, float]:
 
 
 def _values(name: str, sheet: Any, formulas: Any) -> Iterator[_Numbered]:
-    """Yield number and texts of each row that is not empty, up to its last cell that is not.
+    """Yield the number and texts of each non-empty row, up to its last non-empty cell.
 
-    A formula without a result is a cell that cannot be read: programs other than spreadsheets write formulas so, and it
-    would be taken for an empty one.
+    A formula without a result, as written by programs other than spreadsheets, is an unreadable cell: it would
+    otherwise be taken for an empty one.
     """
-    # What a file says of its extent is often wrong: then openpyxl would leave cells out.
+    # The extent stated in a file is often wrong: then openpyxl would leave cells out.
     sheet.reset_dimensions()
     shown = sheet.iter_rows()
     if formulas is not None:
@@ -259,7 +259,7 @@ def _values(name: str, sheet: Any, formulas: Any) -> Iterator[_Numbered]:
 
 
 def _rows(name: str, columns: Sequence[str], rows: Iterable[_Numbered], before: int) -> Iterator[Row | Bad]:
-    """Yield the rows, that one being the number of the row before them."""
+    """Yield the rows; `before` is the number of the row before them."""
     for number, cells in rows:
         blank, before = number - before - 1, number
         if len(cells) > len(columns):
@@ -272,10 +272,10 @@ def _rows(name: str, columns: Sequence[str], rows: Iterable[_Numbered], before: 
 
 
 class Writer:
-    """Writes rows and answers as the one sheet of a workbook; what were numbers and times in a sheet stay so, as shown.
+    """Writes rows and answers as the only sheet of a workbook; numbers and times from a sheet keep type and format.
 
-    Strings are written as strings, so nothing becomes a formula. Columns are as wide as they were in a sheet, others as
-    what the first rows hold, up to a bound; their names stay in sight.
+    Strings are written as strings, so nothing becomes a formula. Columns keep the width they had in a sheet, others get
+    that of the content of the first rows, up to a limit; their names stay visible.
     """
 
     def __init__(self, file: IO[bytes], columns: Sequence[str], added: Sequence[str]) -> None:
@@ -285,7 +285,7 @@ class Writer:
         self.sheet = self.book.create_sheet("answers")
         self.cell, self.into_archive = openpyxl.cell.WriteOnlyCell, openpyxl.writer.excel.ExcelWriter
         illegal = openpyxl.cell.cell.ILLEGAL_CHARACTERS_RE.pattern
-        # A carriage return would be read as a line feed.
+        # Including the carriage return, which would be read as a line feed.
         self.written = re.compile(f"{illegal}|[\r\ufffe\uffff]|_(?={_ESCAPED})")
         self.rows = 0
 
@@ -306,7 +306,7 @@ class Writer:
             self._append(row.where, [*values, *(_value(answer[name]) for name in self.added)])
 
     def _begin(self, first: Sequence[Mapping[str, Any]]) -> None:
-        """Write the names of the columns; of a sheet that is written row by row, widths come before all rows."""
+        """Write the widths and names of the columns: if written row by row, a sheet has the widths before all rows."""
         columns = [*self.columns, *self.added]
         for number, name in enumerate(columns, 1):
             widest = max([len(name), *(len(str(row.get(name) or "")) for row in first)])
@@ -335,7 +335,7 @@ class Writer:
                 f"{where}: what goes into column {column!r} has {len(value):,} characters, and an Excel cell holds at "
                 f"most {LONGEST_CELL:,}; write CSV."
             )
-        # Signs that XML cannot hold, as Excel itself writes them, and what looks like that.
+        # Write characters not allowed in XML like Excel itself, and escape text that looks like that.
         cell = self.cell(self.sheet, self.written.sub(lambda sign: f"_x{ord(sign[0]):04X}_", value))
         cell.data_type = "s"
         return cell
@@ -344,17 +344,17 @@ class Writer:
         """Write the file."""
         if not self.rows:
             self._begin([])
-        # As `Workbook.save` does, which leaves the archive open where the disk is full.
+        # Like `Workbook.save`, which leaves the archive open if the disk is full.
         with zipfile.ZipFile(self.file, "w", zipfile.ZIP_DEFLATED) as archive:
             self.into_archive(self.book, archive).save()
 
     def abandon(self) -> None:
-        """Write nothing more: what is written so far is thrown away."""
+        """Write nothing more: what has been written is discarded."""
         self.sheet.close()
 
 
 def _value(value: object) -> object:
-    """Return what goes into a cell: numbers, truth values and times of a sheet as such, all else as text."""
+    """Return the value to write into a cell: numbers, truth values and times of a sheet as such, all else as text."""
     if isinstance(value, Cell):
         return str(value) if type(value.value) is int and abs(value.value) > MOST_WHOLE else value
     if type(value) is int and abs(value) > MOST_WHOLE:

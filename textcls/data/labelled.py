@@ -1,4 +1,4 @@
-"""Texts with their labels: what training, evaluation and the check of data read."""
+"""Texts with their labels, as read by training, evaluation and the check of data."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -39,10 +39,10 @@ from textcls.model.label_sets import LabelSet
 from textcls.model.labels import unpaired_surrogate
 
 T_co = TypeVar("T_co", bound=Target, covariant=True)
-# How many rows are looked at to see whether they hold one label or several, and how many characters of texts.
+# How many rows to read to see whether they have one label or several, and how many characters of texts.
 LOOKED_AT: Final = 1000
 LOOKED_AT_CHARACTERS: Final = 4_000_000
-# Of rows like one that ends the work, those among so many are counted.
+# Rows among which those with the same error are counted when a row stops the work.
 COUNTED: Final = 100_000
 
 
@@ -63,12 +63,12 @@ class _Rows(Generic[T]):
         texts: the texts.
         labels: the label of each, or its label set.
         text_columns: the columns the texts came from.
-        label_column: the column of the labels; of several columns their patterns, one behind the other.
-        places: where each row stands.
-        more: what the further columns that were asked for hold, one value a row.
-        notes: what was found out about the files and is not the default, in sentences.
-        weights: how much each row counts, 0 or more; None if all count alike.
-        renamed: the label of each other name that the files have for it, where labels were renamed.
+        label_column: the column of the labels; if there are several, their patterns one after the other.
+        places: the place of each row.
+        more: the values of the further columns requested, one per row.
+        notes: what was detected in the files and is not the default, in sentences.
+        weights: the weight of each row, 0 or more; None if all count the same.
+        renamed: maps other names of labels in the files to the labels, if some were renamed.
     """
 
     texts: Sequence[str]
@@ -82,7 +82,7 @@ class _Rows(Generic[T]):
     renamed: Mapping[str, str] = field(default_factory=dict)
 
     def only(self, rows: Sequence[int]) -> Self:
-        """Return the rows of these numbers, in rising order."""
+        """Return the rows with these numbers, in ascending order."""
         return replace(
             self,
             texts=[self.texts[i] for i in rows],
@@ -101,11 +101,11 @@ class Labelled(_Rows[str]):
 
 @dataclass(slots=True)
 class LabelledSets(_Rows[LabelSet]):
-    """Texts with a label set each: the labels that apply, with their probability.
+    """Texts with a label set each: the labels that apply, with their probabilities.
 
     Attributes:
-        label_columns: if each label has a column of its own, all labels that have one, whether they apply to a row or
-            not; else nothing.
+        label_columns: if each label has its own column, all labels with a column, even if they apply to no row; else
+            empty.
     """
 
     label_columns: tuple[str, ...] = ()
@@ -121,10 +121,10 @@ class LabelledTable(Generic[T_co]):
 
     Attributes:
         text_columns: the columns of the texts.
-        label_column: the column of the labels; of several columns their patterns, one behind the other.
-        rows: the rows; either all have one label, or all a label set.
-        notes: what was found out about the files and is not the default, in sentences.
-        label_columns: if each label has a column of its own, the labels; else nothing.
+        label_column: the column of the labels; if there are several, their patterns one after the other.
+        rows: the rows; either all have one label, or all have a label set.
+        notes: what was detected in the files and is not the default, in sentences.
+        label_columns: if each label has its own column, the labels; else empty.
     """
 
     text_columns: tuple[str, ...]
@@ -135,10 +135,10 @@ class LabelledTable(Generic[T_co]):
 
 
 class Usual(NamedTuple):
-    """The columns that are looked for first: of the text, of the label, and those beside the text that a model reads.
+    """The columns to look for first: of the text, of the label, and those beside the text that a model reads.
 
-    Of the last a file may lack any; they go to the text of a row (`textcls.model.columns.pack`). `names` says by what
-    other names rows may call the labels of a model, and `max_tokens` how much of a text it reads.
+    A file may lack any of the last, which are added to the text of a row (`textcls.model.columns.pack`). `names` has
+    other names of a model's labels in rows, and `max_tokens` says how much of a text it reads.
     """
 
     text_columns: Sequence[str] = DEFAULT_TEXT_COLUMNS
@@ -149,7 +149,7 @@ class Usual(NamedTuple):
 
     @classmethod
     def of(cls, training: ModelInfo | None) -> "Usual":
-        """Return those of the training of a model; the well-known ones without any."""
+        """Return the columns of a model's training; without a model, the well-known ones."""
         if training is None:
             return cls()
         names = LabelNames.of_models(training)
@@ -162,10 +162,10 @@ _ONE_LABEL: Final = TargetOptions(several=False)
 
 
 class LabelledOptions(TypedDict, total=False):
-    """What can be said of labelled files beside their columns.
+    """Options of labelled files other than their columns.
 
     Attributes:
-        usual: the columns that are looked for first.
+        usual: the columns to look for first.
         more: further columns that the rows must have.
         options: how the files are read.
         bad: what to do with rows that cannot be used.
@@ -186,7 +186,7 @@ def open_labelled(
     """Open the files at `paths`, whose rows have one label each, as `open_targets` does.
 
     Raises:
-        InputError: as `open_targets` says; or a label is empty.
+        InputError: as for `open_targets`; or a label is empty.
     """
     opened: Any = open_targets(paths, text_columns, label_column, targets=_ONE_LABEL, **how)
     return cast(AbstractContextManager[LabelledTable[str]], opened)
@@ -205,27 +205,27 @@ def open_targets(
     options: ReadOptions | None = None,
     bad: BadRows | None = None,
 ) -> Iterator[LabelledTable[Target]]:
-    """Open the labelled files at `paths`, whose rows have the targets that `targets` says.
+    """Open the labelled files at `paths`, whose rows have the targets described by `targets`.
 
-    Either all rows have one label, or all have a label set. How labels are usually written, as in the training of a
-    model, counts where `targets` say nothing and the file fits. Labels that `usual.names` knows are read by the names
-    that they have in the model.
+    Either all rows have one label, or all have a label set. Where `targets` say nothing, labels are read as usual, such
+    as in the training of a model, if the file fits. Labels known to `usual.names` are replaced by their names in the
+    model.
 
     Args:
         paths: the files; all must have the columns.
-        text_columns: the columns of the text; without any the usual ones, or those of well-known names.
+        text_columns: the columns of the text; by default the usual ones, or those with well-known names.
         label_column: the column of the label; likewise.
         targets: how labels are written, as far as it is known.
-        usual: the columns that are looked for first.
+        usual: the columns to look for first.
         usual_targets: how labels are usually written.
         more: further columns that the rows must have.
         options: how the files are read.
         bad: what to do with rows that cannot be used.
 
     Raises:
-        InputError: as `open_tables` says; or a column is missing, a cell does not hold what it should, a pattern fits
-            no column, or there are more labels than a model takes.
-        ConfigError: a column of labels and patterns of such columns are both asked for.
+        InputError: as for `open_tables`; or a column is missing, the content of a cell is not valid, a pattern matches
+            no column, or there are more labels than a model allows.
+        ConfigError: both a column of labels and patterns of such columns are given.
     """
     with open_tables(paths, options, bad) as table:
         texts = _text_columns(table, text_columns, usual)
@@ -291,7 +291,7 @@ def _require(table: Table, columns: Sequence[str]) -> None:
 def _found_out(
     table: Table, items: Iterator[TextRow], column: str, targets: TargetOptions, separator: str | None
 ) -> Iterator[LabelledRow[Target]]:
-    """Yield the rows, whose first ones say what has not been asked for."""
+    """Yield the rows, the first of which decide what has not been specified."""
     head = [] if targets.label_separator is not None or targets.several is False else _head(items)
     first = [item.row for item in head]
     read: Callable[[Row], Target | Bad]
@@ -305,7 +305,7 @@ def _found_out(
 
 
 def _merged(table: Table, rows: Iterable[LabelledRow[Target]]) -> Iterator[LabelledRow[Target]]:
-    """Read all rows, and return one for each text, with the labels of all of its rows; else it is the first of them."""
+    """Read all rows, and return the first one of each text, with the labels of all rows of that text."""
     found: dict[str, LabelledRow[Target]] = {}
     sets: dict[str, dict[str, float]] = {}
     count = 0
@@ -320,7 +320,7 @@ def _merged(table: Table, rows: Iterable[LabelledRow[Target]]) -> Iterator[Label
 
 
 def _are_answers(table: Table, column: str, rows: Sequence[Row]) -> bool:
-    """Say whether a table is one that `textcls annotate` has written, and its answers are lists of labels."""
+    """Return whether a table was written by `textcls annotate` and its answers are lists of labels."""
     if column != ANSWER or any(ANSWERED_BY not in part.columns for part in table.parts):
         return False
     cells = [row.fields.get(column) for row in rows]
@@ -339,7 +339,7 @@ def _head(items: Iterator[TextRow]) -> list[TextRow]:
 
 
 def _with_count(bad: Bad, items: Iterator[TextRow], read: Callable[[Row], object]) -> Bad:
-    """Return what is wrong with a row that ends the work, and how many such rows there are."""
+    """Return what is wrong with a row that stops the work, and how many such rows there are."""
     count, whole = 1, False
     with suppress(InputError):  # of a row that cannot be used for another reason
         for _, row in islice(items, COUNTED):
@@ -355,7 +355,7 @@ def _with_count(bad: Bad, items: Iterator[TextRow], read: Callable[[Row], object
 def _rows(
     table: Table, items: Iterable[TextRow], read: Callable[[Row], T_co | Bad], weight_column: str | None = None
 ) -> Iterator[LabelledRow[T_co]]:
-    # Of standard input the others may be long in coming.
+    # On standard input the others may take long to arrive.
     counted = not table.bad.skip and all(part.file != name_of(STANDARD) for part in table.parts)
     for text, row in (items := iter(items)):
         label = read(row)
@@ -408,12 +408,12 @@ def read_labelled(
 ) -> Labelled | LabelledSets:
     """Read all texts of the files at `paths` with their targets: one label each, unless `targets` is given.
 
-    With `targets` they are read as `open_targets` opens them: where rows have label sets, `LabelledSets` come back.
-    The texts go to `texts`, which is empty, and may keep them elsewhere than in memory.
+    With `targets` they are read as by `open_targets`: if rows have label sets, the result is `LabelledSets`. The texts
+    are added to `texts`, which is empty, and may store them elsewhere than in memory.
 
     Raises:
-        InputError: as `open_targets` says; or there are no rows.
-        ConfigError: as `open_targets` says.
+        InputError: as for `open_targets`; or there are no rows.
+        ConfigError: as for `open_targets`.
     """
     paths = [paths] if isinstance(paths, Path | RemoteFile | MemoryTable) else paths
     kept = TextStore() if texts is None else texts
@@ -427,7 +427,7 @@ def read_labelled(
     with opened as table:
         for text, label, row, weight in table.rows:
             kept.append(text)
-            # Of equal strings one is enough.
+            # Keep equal strings only once.
             labels.append(intern(label) if isinstance(label, str) else label)
             places.append(row)
             if weights is not None:
@@ -453,8 +453,8 @@ def read_label_sets(
     """Read all texts of the files at `paths` with their label sets, whatever their first rows look like.
 
     Raises:
-        InputError: as `read_labelled` says.
-        ConfigError: `targets` say that rows have one label; or as `open_targets` says.
+        InputError: as for `read_labelled`.
+        ConfigError: `targets` say that rows have one label; or as for `open_targets`.
     """
     several = replace(targets, several=True)
     found = read_labelled(paths, text_columns, label_column, targets=several, usual_targets=usual_targets, **how)
@@ -462,12 +462,12 @@ def read_label_sets(
 
 
 def no_rows(paths: Sequence[Readable], bad: BadRows | None) -> InputError:
-    """Return what is wrong with the files at `paths` if no row came of them; `bad` are those that were left out."""
+    """Return the error for files at `paths` without any rows; `bad` are the rows that were left out."""
     names = " and ".join(map(name_of, paths))
     have = "has" if len(paths) == 1 else "have"
     if bad is None or not bad.count:
         return InputError(f"{names} {have} no rows.")
     advice = bad.shown[0].why.partition("; ")[2]
-    # To leave rows out would leave none.
+    # Leaving rows out would leave none.
     mend = f" {advice[:1].upper()}{advice[1:]}." if advice and "--on-error" not in advice else ""
     return InputError(f"{names} {have} no rows that can be used: {bad.reasons()}.{mend}")

@@ -1,4 +1,4 @@
-"""What the readers of all formats share: rows, rows that cannot be used, and how to read."""
+"""What the readers of all formats share: rows, unusable rows, and options of reading."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -10,35 +10,35 @@ from textcls.data.columns import well_known
 from textcls.errors import InputError
 
 Format = Literal["csv", "tsv", "jsonl", "json", "parquet", "arrow", "xlsx", "fasttext", "lines"]
-# Characters of a row, or bytes of a value of Parquet: what is read is in memory as a whole.
+# Most characters of a row, or bytes of a Parquet value: they are in memory as a whole.
 LONGEST: Final = 16_000_000
 TOO_LONG: Final = f"more than {LONGEST:,} characters, the most that a row may have"
-# What tables unpack to is a few times, and hardly ever a hundred times, what they take; small ones may.
+# Tables unpack to a few times their size, and hardly ever a hundred times, except small ones.
 _SUSPICIOUS_RATIO, _SUSPICIOUS_BYTES = 100, 100_000_000
-# So many objects of a file say which keys there are, or fewer with so many characters.
+# Number of objects of a file that determine which keys there are, or fewer with so many characters.
 OBJECTS: Final = 1000
 OBJECTS_CHARACTERS: Final = 1_000_000
-# How many bad rows are told in full; all are counted.
+# How many bad rows are reported in full; all are counted.
 SHOWN: Final = 5
 # Characters of a value that are shown.
 MOST_SHOWN: Final = 40
-# From so many values on it is told that a model knows few of a column.
+# From this many values on it is reported that a model knows few values of a column.
 _LEAST_UNKNOWN: Final = 5
-# So many rows may stand above the names of the columns.
+# Most rows above the names of the columns.
 _MOST_TITLES: Final = 10
 
 Numbered_T = TypeVar("Numbered_T", bound=tuple[int, object])
 
 
 def unpacks_to_too_much(unpacked: int, packed: int) -> bool:
-    """Whether so many bytes can only have been made to fill the memory of whoever unpacks them."""
+    """Return whether the sizes suggest a file made to exhaust memory when unpacked."""
     return unpacked > max(_SUSPICIOUS_BYTES, _SUSPICIOUS_RATIO * packed)
 
 
 class Row(NamedTuple):
-    """A row: its fields by column, and the line of the file on which it begins (of Parquet its number).
+    """A row: its fields by column, and the line of the file on which it starts (in Parquet its number).
 
-    `blank` says how many rows without anything stand before it, which no reader gives.
+    `blank` is the number of empty rows before it, which readers do not return.
     """
 
     line: int
@@ -54,24 +54,24 @@ class Row(NamedTuple):
 
 
 def require_known(row: Row, columns: Collection[str]) -> None:
-    """Raise InputError if `row` has a field that is none of `columns`, as a line of JSON may: it would be lost."""
+    """Raise InputError if `row` has a field not in `columns`, as a line of JSON may: it would be lost."""
     extra = next((name for name in row.fields if name not in columns), None)
     if extra is not None:
         raise InputError(f"{row.where}: the first rows lack the field {extra!r}; write JSONL, which needs no columns.")
 
 
 def not_read(column: str, rows: int, value: str) -> str:
-    """Say that a column holds values that are not numbers or dates, such as `value`."""
+    """Return a sentence saying that a column contains values that are not numbers or dates, such as `value`."""
     where = "1 row" if rows == 1 else f"{rows:,} rows"
     return f"In {where} the column {column!r} holds what is not understood and counts as missing, such as {value!r}."
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A cell that cannot be read, empty to whom it does not matter.
+    """A cell that cannot be read, which counts as empty if its column is not needed.
 
     Attributes:
-        what: it is.
+        what: what it is.
         advice: what to do, as a clause.
     """
 
@@ -79,7 +79,7 @@ class Unreadable:
     advice: str
 
     def problem(self, column: str) -> str:
-        """Return what is wrong, and what to do, where the column is needed."""
+        """Return what is wrong, and what to do, if the column is needed."""
         return f"column {column!r} holds {self.what}; {self.advice}"
 
     def __str__(self) -> str:
@@ -87,7 +87,7 @@ class Unreadable:
 
 
 class Bad(NamedTuple):
-    """A row that cannot be used, and why: a clause that follows its place, without a full stop."""
+    """A row that cannot be used, and why: a clause to follow its place, without a full stop."""
 
     where: str
     why: str
@@ -99,12 +99,12 @@ class ReadOptions:
 
     Attributes:
         format: the format of the file, whatever its name says.
-        encoding: as Python names it.
+        encoding: Python's name of the encoding.
         delimiter: the character between the fields of CSV.
-        quotes: whether quotes around a field of CSV are taken off.
+        quotes: whether quotes around a field of CSV are removed.
         header: whether the first record of CSV or Excel names the columns; else they are called 1, 2, 3.
-        sheet: of Excel the one that is read.
-        stream: whether each row is wanted as soon as it is there.
+        sheet: the sheet of an Excel file to read.
+        stream: whether each row is wanted as soon as it arrives.
     """
 
     format: Format | None = None
@@ -121,11 +121,11 @@ class Content:
     """What a reader found in a file.
 
     Attributes:
-        format: what it is.
-        columns: their names, in order; of objects the keys of the first ones.
+        format: the format of the file.
+        columns: the names of the columns, in order; for objects the keys of the first ones.
         rows: the rows, read one at a time.
-        notes: what was found out and is not the default, in sentences.
-        schema: the types of the columns, where the format has such (pyarrow's).
+        notes: what was detected and is not the default, in sentences.
+        schema: the pyarrow types of the columns, if the format has types.
     """
 
     format: Format
@@ -136,18 +136,18 @@ class Content:
 
 
 def without_titles(rows: Iterator[Numbered_T], file: str) -> tuple[Iterator[Numbered_T], tuple[str, ...]]:
-    """Return numbered rows of cells from the names of the columns on, and a note on what stands above these: rows with
-    one cell each, above the first two rows with several.
+    """Return numbered rows of cells, starting with the names of the columns, and a note on titles above them: rows with
+    one cell each, before the first two rows with several.
     """
     first = list(islice(rows, 1))
-    # Texts alone, in a column of that name, may hold the delimiter.
+    # A single column of texts, with such a name, may contain the delimiter.
     if not (titles := _alone(first)) or well_known(titles, "text"):
         return chain(first, rows), ()
     first += islice(rows, _MOST_TITLES + 1)
     above = list(takewhile(lambda row: _width(row) <= 1, first))
     if any(width < 2 for width in [*map(_width, first), 0][len(above) : len(above) + 2]):
         return chain(first, rows), ()
-    # Behind an empty name, which is that of an index, stands a name.
+    # After an empty name, that of an index, there is another name.
     if _place(first[0]) > _place(first[len(above)]):
         return chain(first, rows), ()
     shown = ", ".join(repr(title[:MOST_SHOWN]) for title in _alone(above))
@@ -156,22 +156,22 @@ def without_titles(rows: Iterator[Numbered_T], file: str) -> tuple[Iterator[Numb
 
 
 def _width(row: tuple[int, object]) -> int:
-    """Return how many cells of a row hold something; of one that cannot be read, as many as make no title."""
+    """Return the number of non-empty cells of a row; for an unreadable one a number too large for a title."""
     return sum(map(bool, row[1])) if isinstance(row[1], list) else 2
 
 
 def _place(row: tuple[int, object]) -> int:
-    """Return the number of the first cell of a row that holds something."""
+    """Return the number of the first non-empty cell of a row."""
     return list(map(bool, row[1])).index(True) if isinstance(row[1], list) else 0
 
 
 def _alone(rows: Iterable[tuple[int, object]]) -> list[str]:
-    """Return what stands alone in a row each."""
+    """Return the only cell of each row."""
     return [str(next(filter(None, row[1]))) for row in rows if _width(row) == 1 and isinstance(row[1], list)]
 
 
 def with_names(columns: Sequence[str], place: Callable[[int], object]) -> tuple[str, ...]:
-    """Return the names of columns, where one without is called after its place, which `place` tells of its number."""
+    """Return the names of columns; one without a name is named by `place`, from its number."""
     found: list[str] = []
     for number, name in enumerate(columns, 1):
         made = f"column {place(number)}"
@@ -182,7 +182,7 @@ def with_names(columns: Sequence[str], place: Callable[[int], object]) -> tuple[
 
 
 def told_apart(columns: Sequence[str], file: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the names of columns, those that share one numbered, and notes on these: exports of trackers have some."""
+    """Return the names of columns, with repeated ones (as in exports of trackers) numbered, and notes on these."""
     times, notes, found = Counter(columns), [], list(columns)
     for name in (name for name, count in times.items() if name and count > 1):
         made = [f"{name} {number}" for number in range(1, times[name] + 1)]
@@ -195,11 +195,11 @@ def told_apart(columns: Sequence[str], file: str) -> tuple[tuple[str, ...], tupl
 
 
 def with_keys(rows: Iterator[Row | Bad], *, waits: bool) -> tuple[tuple[str, ...], Iterator[Row | Bad]]:
-    """Return the keys that the first objects have, and all rows: one may lack what the next one has.
+    """Return the keys of the first objects, and all rows: an object may lack keys that the next one has.
 
     Args:
         rows: the objects.
-        waits: whether the second may be long in coming: then the first alone tells.
+        waits: whether the second one may take long to arrive: then only the first is used.
     """
     keys: dict[str, None] = {}
     first: list[Row | Bad] = []
@@ -216,21 +216,20 @@ def with_keys(rows: Iterator[Row | Bad], *, waits: bool) -> tuple[tuple[str, ...
 
 @dataclass(slots=True)
 class BadRows:
-    """The one policy for rows that cannot be used: the first ends the work, or all are counted and left out.
+    """The policy for unusable rows: the first one stops the work, or all are counted and left out.
 
     Attributes:
         skip: whether they are left out.
-        say: told of each at once, where the end may never come.
+        say: called for each at once, if the end may never come.
         count: how many there were.
         shown: the first of them.
-        strange: of columns that hold what is not understood, how often, and the first such value; their rows can be
-            used.
-        empty: how many rows have a text without a sign; these can be used, too.
-        blank: how many rows between others hold nothing, and are passed over.
-        respelt: labels that were read as another one, which a model knows.
-        cut: how many texts have more tokens than a model reads, by how many these are.
-        categories: of columns of categories how many rows have one, how many of these a model does not know, and the
-            first such value.
+        strange: for columns with values that are not understood, how many, and the first one; their rows are usable.
+        empty: how many rows have an empty text; these are usable, too.
+        blank: how many empty rows there are between others, which are ignored.
+        respelt: labels that were read as a different one, known to the model.
+        cut: how many texts have more tokens than a model reads, by that number.
+        categories: for columns of categories, how many rows have a value, how many of these a model does not know, and
+            the first such value.
     """
 
     skip: bool = False
@@ -245,21 +244,21 @@ class BadRows:
     categories: dict[str, tuple[int, int, str]] = field(default_factory=dict)
 
     def add_strange(self, column: str, value: object) -> None:
-        """Take note of a value that is not a number or date where there should be one."""
+        """Record a value that is not a number or date in a column of such."""
         count, first = self.strange.get(column, (0, str(value)[:MOST_SHOWN]))
         self.strange[column] = (count + 1, first)
 
     def add_category(self, column: str, value: str, *, known: bool) -> None:
-        """Take note of a category, and of whether a model knows it."""
+        """Record a category, and whether a model knows it."""
         rows, unknown, first = self.categories.get(column, (0, 0, ""))
         self.categories[column] = (rows + 1, unknown + (not known), first or ("" if known else value[:MOST_SHOWN]))
 
     def add_cut(self, tokens: int) -> None:
-        """Take note of a text of which only so many tokens are read."""
+        """Record a text of which only `tokens` tokens are read."""
         self.cut[tokens] = self.cut.get(tokens, 0) + 1
 
     def add(self, bad: Bad) -> None:
-        """Take note of `bad`.
+        """Record `bad`.
 
         Raises:
             InputError: rows are not to be skipped.
@@ -279,8 +278,8 @@ class BadRows:
         return f"Skipped {self.count:,} row{'s' * (self.count > 1)} that cannot be used: {self.reasons()}."
 
     def odd_rows(self) -> list[str]:
-        """Return a sentence on texts that are empty or too long, on labels that are spelt otherwise, and on each column
-        whose values are not all understood, or most of which a model does not know.
+        """Return sentences on texts that are empty or too long, on labels with other spellings, and on each column
+        whose values are not all understood, or mostly unknown to a model.
         """
         empty = [f"{self.empty:,} {'text is' if self.empty == 1 else 'texts are'} empty."] if self.empty else []
         if self.blank:
@@ -302,6 +301,6 @@ class BadRows:
         return [*empty, *(not_read(name, rows, value) for name, (rows, value) in self.strange.items())]
 
     def reasons(self) -> str:
-        """Return where the first bad rows are and why they are none, and how many there are besides."""
+        """Return where the first bad rows are and why they are bad, and how many more there are."""
         first = "; ".join(f"{bad.where}: {bad.why.partition(';')[0]}" for bad in self.shown)
         return first if self.count == len(self.shown) else f"{first}; and {self.count - len(self.shown):,} more"

@@ -1,4 +1,4 @@
-"""Where bytes come from: a file or standard input, packed or not."""
+"""Sources of bytes: files or standard input, compressed or not."""
 
 import io
 import os
@@ -17,11 +17,11 @@ from textcls.data import compression
 from textcls.errors import InputError
 
 STANDARD: Final = Path("-")
-# How many bytes are looked at to find out format, encoding and delimiter; of a pipe, those that are there at once.
+# How many bytes are read to detect format, encoding and delimiter; from a pipe, those available at once.
 PEEK: Final = 1 << 18
-# A zip file, and one that holds nothing.
+# The signatures of a zip file, and of an empty one.
 _ZIP: Final = (b"PK\x03\x04", b"PK\x05\x06")
-# What a zip file holds that is a spreadsheet, and what systems put into zip files beside what was meant.
+# The member of a zip file that is a spreadsheet, and files that systems add to zip files.
 WORKBOOK: Final = "xl/workbook.xml"
 _DOCUMENTS: Final = {
     "content.xml": "an OpenDocument file",
@@ -30,9 +30,9 @@ _DOCUMENTS: Final = {
     "xl/workbook.bin": "a binary Excel file",
 }
 _BESIDE: Final = ("__MACOSX/", ".DS_Store", "Thumbs.db")
-# How many files of a zip file are named.
+# Most files of a zip file that a message names.
 _NAMED: Final = 5
-# Files of a folder among which one of nearly the right name is looked for, and how like it is, as `difflib` measures.
+# Most files of a folder to search for one with a similar name, and the least similarity, as measured by `difflib`.
 _LOOKED_AT, _ALIKE = 1000, 0.8
 
 
@@ -41,12 +41,12 @@ class Source:
     """An open source; `stack` is closed with it.
 
     Attributes:
-        name: for a person.
-        path: whose name may say the format: of a zip file that of the one file in it.
-        stream: its bytes, unpacked.
+        name: its name in messages.
+        path: the path whose name may indicate the format; for a zip file that of the only file in it.
+        stream: its bytes, uncompressed.
         stack: what is open.
-        packed: whether they were packed.
-        workbook: whether it is a spreadsheet of Excel.
+        packed: whether they were compressed.
+        workbook: whether it is an Excel spreadsheet.
     """
 
     name: str
@@ -57,23 +57,23 @@ class Source:
     workbook: bool = False
 
     def peek(self) -> bytes:
-        """Return the first bytes, without moving on; to be asked before anything is read."""
+        """Return the first bytes without consuming them; to be called before anything is read."""
         return self.stream.peek(PEEK)
 
 
 def name_of(path: object) -> str:
-    """Return what a path, or a table in memory, is called in messages."""
+    """Return the name of a path, or of a table in memory, in messages."""
     return "standard input" if path == STANDARD else str(path)
 
 
 @contextmanager
 def open_source(path: Path, name: str | None = None) -> Iterator[Source]:
-    """Open the file at `path`, or standard input where it is `-`; messages call it `name`, by default its path.
+    """Open the file at `path`, or standard input if it is `-`; messages call it `name`, by default its path.
 
     Raises:
-        InputError: no such file, or it cannot be read; also while it is being read; or it is a zip file that does not
-            hold one file.
-        MissingExtraError: what it is packed with needs a package that is not installed.
+        InputError: there is no such file, or it cannot be read, also while it is being read; or it is a zip file that
+            does not contain exactly one file.
+        MissingExtraError: its compression needs a package that is not installed.
     """
     name = name_of(path) if name is None else name
     with ExitStack() as stack:
@@ -90,10 +90,10 @@ def _unpacked(source: Source) -> Source:
 
 
 def _unzipped(source: Source) -> Source:
-    """Return the one file in a zip file; the zip file itself if it is a spreadsheet.
+    """Return the only file in a zip file; the zip file itself if it is a spreadsheet.
 
     Raises:
-        InputError: it holds no file, or several, or one with a password.
+        InputError: it contains no file, several, or one with a password.
     """
     file = source.stack.enter_context(seekable(source))
     archive = source.stack.enter_context(zipfile.ZipFile(file))
@@ -126,7 +126,7 @@ def _open(path: Path, name: str) -> io.BufferedReader:
 
 
 def _meant(path: Path) -> str:
-    """Return which file beside it may be meant, if there is one of a name like that."""
+    """Return a suggestion of a file in the same folder with a similar name, if there is one."""
     try:
         there = [one.name for one in islice(path.parent.iterdir(), _LOOKED_AT)]
     except OSError:
@@ -139,7 +139,7 @@ def _standard_input() -> io.BufferedReader:
     if sys.stdin is None:
         raise InputError("Standard input is closed; name a file.")
     try:
-        # Over the bare descriptor: a buffer over the buffer of `sys.stdin` would wait until it is full.
+        # On the raw descriptor: a buffer over the buffer of `sys.stdin` would wait until that is full.
         return _buffered(os.fdopen(os.dup(sys.stdin.fileno()), "rb", 0))
     except io.UnsupportedOperation:  # something that only looks like a file, as in tests
         return _buffered(sys.stdin.buffer)
@@ -151,10 +151,10 @@ def _buffered(raw: IO[bytes]) -> io.BufferedReader:
 
 @contextmanager
 def reading(name: str) -> Iterator[None]:
-    """Say what is wrong with the bytes of the source `name` while they are being read.
+    """Turn errors of reading the bytes of the source `name` into messages.
 
     Raises:
-        InputError: packed data are cut off or damaged, or bytes are not of the encoding asked for.
+        InputError: compressed data are truncated or damaged, or bytes are not in the requested encoding.
     """
     try:
         yield
@@ -175,7 +175,7 @@ def reading(name: str) -> Iterator[None]:
 
 @contextmanager
 def seekable(source: Source) -> Iterator[IO[bytes]]:
-    """Give the bytes of `source` as a file that can be read at any place: itself, or a temporary copy on the disk."""
+    """Yield the bytes of `source` as a seekable file: itself, or a temporary copy on disk."""
     if source.path != STANDARD and not source.packed and source.stream.seekable():
         yield source.stream
         return

@@ -1,8 +1,8 @@
-"""Where whole files lie that are worked on one by one: in folders of this machine, or in a store that a URL names.
+"""Storage of whole files that are processed one by one: in local folders, or in a store given by a URL.
 
-A store is reached by pyarrow, which knows s3://, gs://, abfs:// and hdfs://, and all that fsspec knows as
-fsspec+sftp:// and the like; a file at https:// or http:// is only read, one at a time, by the standard library. Files
-are copied to this machine to be read, and from it when they are whole.
+A store is accessed with pyarrow, which supports s3://, gs://, abfs:// and hdfs://, and everything in fsspec as
+fsspec+sftp:// and the like; files at https:// or http:// are only read, one at a time, with the standard library. Files
+are copied to this machine to be read, and from it when they are complete.
 """
 
 import re
@@ -27,19 +27,19 @@ from textcls.errors import InputError, SurroundingsError
 
 _HOST: Final = re.compile(r"[^:@\s]*(:\d+)?|\[[0-9a-fA-F:.]+\](:\d+)?")
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-# Files that are being written: as `atomic_write` calls them, and here.
-# Who asks for pyarrow.
+# Names of files that are being written, by `atomic_write` and here.
+# What needs pyarrow, for messages.
 _WHAT: Final = "A file that a URL names"
 _PART: Final = ".textcls-"
-# Nobody writes to a file that has not changed for so many seconds: what was left by a worker that was killed.
+# A file that has not changed for this many seconds is no longer being written: it was left by a killed worker.
 _LEFT: Final = 600
 _HTTP: Final = ("http://", "https://")
-# Behind it stands a name as it is, where that in other URLs is quoted.
+# After this prefix a name is not quoted, unlike in other URLs.
 _FSSPEC: Final = "fsspec+"
 _KEY: Final = re.compile(r"://.*@")
-# What a store is told beside its address, such as ?region=eu-west-1; other question marks are those of patterns.
+# Options for a store after its address, such as ?region=eu-west-1; other question marks belong to patterns.
 _QUERY: Final = re.compile(r"\?\w+=[^/]*$")
-# What a store says, by pyarrow or urllib, of keys that are wrong or missing.
+# Messages of stores, through pyarrow or urllib, about wrong or missing keys.
 _REFUSED: Final = (
     "ACCESS_DENIED",
     "SIGNATURE",
@@ -53,7 +53,7 @@ _REFUSED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """A file, a folder of files or a pattern that a URL names, where a table is read.
+    """A file, a folder of files or a pattern given by a URL, as the source of a table.
 
     Attributes:
         url: the URL.
@@ -70,9 +70,9 @@ class Found(NamedTuple):
 
     Attributes:
         name: its path or URL.
-        inside: its path within the folder, or the fixed part of the pattern, that was asked for.
-        bytes: its size; 0 of a file on a web server, until it is asked (`dated`).
-        changed: when, in seconds of the epoch; NaN where nobody knows.
+        inside: its path within the requested folder, or within the fixed part of the pattern.
+        bytes: its size; 0 for a file on a web server until `dated` requests it.
+        changed: the time of its last change, in seconds since the epoch; NaN if unknown.
     """
 
     name: str
@@ -85,19 +85,19 @@ class Found(NamedTuple):
 
 
 def is_url(name: str) -> bool:
-    """Return whether `name` is not a path of this machine."""
+    """Return whether `name` is not a local path."""
     return _URL.match(name) is not None
 
 
 def without_secrets(name: str) -> str:
-    """Return a path, or a URL as it may be shown: without the key before its host, and what stands behind its path."""
+    """Return a path, or a URL in a form safe to show: without the key before its host, and what follows its path."""
     if not is_url(name):
         return name
     if name.startswith(_FSSPEC) and not name.startswith(tuple(f"{_FSSPEC}{http}" for http in _HTTP)):
         return _KEY.sub("://", _QUERY.sub("", name))
     address = _address(name)
     host = address.netloc.rpartition("@")[2]
-    # Of what is misspelt nobody knows where the key stands.
+    # In a misspelt URL the key may be anywhere.
     return f"{address.scheme}://{host}{address.path}" if _HOST.fullmatch(host) else f"{address.scheme}://..."
 
 
@@ -105,18 +105,18 @@ def _address(name: str) -> SplitResult:
     """Return the parts of a URL.
 
     Raises:
-        InputError: it is none.
+        InputError: it is not a URL.
     """
     try:
         return urlsplit(name)
     except ValueError as error:
-        # What may be a key stands between the scheme and the path, and in what is said of that.
+        # The part between scheme and path may contain a key, and so may a message about it.
         why = "" if "netloc" in str(error) else f": {error}"
         raise InputError(f"{name.partition('://')[0]}://... is not a URL that can be read{why}.") from error
 
 
 def find(name: str) -> list[Found]:
-    """Return the files that `name` means, in the order of their names: a file, those in a folder, or of a pattern.
+    """Return the files that `name` means, sorted by name: a file, those in a folder, or those matching a pattern.
 
     Raises:
         InputError: there are none, or they cannot be read.
@@ -140,14 +140,14 @@ def find(name: str) -> list[Found]:
 
 
 def dated(file: Found) -> Found:
-    """Return a file with the size and the time that its web server tells, as far as it does; others know theirs."""
+    """Return a file with the size and time that its web server reports, if any; other files already have theirs."""
     if not file.name.lower().startswith(_HTTP):
         return file
     from textcls.data.web import size_and_time
 
     try:
         return file._replace(**size_and_time(file.name))
-    except OSError:  # told when it is read
+    except OSError:  # reported when it is read
         return file
 
 
@@ -157,7 +157,7 @@ def _on_disk(path: Path, folder: Path) -> Found:
 
 
 def _fixed(pattern: str) -> str:
-    """Return the folder before the first part of a pattern that has a sign of one."""
+    """Return the folder before the first part of a pattern with a wildcard."""
     parts = pattern.split("/")
     return "/".join(parts[: next(i for i, part in enumerate(parts) if has_magic(part))])
 
@@ -173,7 +173,7 @@ def _below(url: str, inside: str) -> str:
 
 
 class OutputFolder:
-    """A folder that files are written to, each whole or not at all. It is made if it is not there."""
+    """A folder for output files, each written as a whole or not at all; it is created if it does not exist."""
 
     def __init__(self, name: str) -> None:
         self.name = name.rstrip("/") or "/"
@@ -186,7 +186,7 @@ class OutputFolder:
         """Return the path or URL of a file in it.
 
         Raises:
-            InputError: it would lie elsewhere, as the keys of a store may say.
+            InputError: it would be outside the folder, as is possible with keys of a store.
         """
         if {"", ".", ".."} & set(inside.split("/")) or "\0" in inside:
             raise InputError(
@@ -200,14 +200,14 @@ class OutputFolder:
         return str(base / inside)
 
     def files(self) -> set[str]:
-        """Return the files in it; what killed workers have left is removed."""
+        """Return the files in it, and remove what killed workers have left."""
         if is_url(self.name):
             found = _in_store(self.name, recursive=True)
         else:
             base = Path(self.name)
             found = []
             for path in base.rglob("*"):
-                # Other runs finish their files meanwhile, which gives them other names.
+                # Other runs may finish their files meanwhile, which renames them.
                 with suppress(FileNotFoundError):
                     if path.is_file():
                         found.append(_on_disk(path, base))
@@ -218,7 +218,7 @@ class OutputFolder:
         return {file.inside for file in found if file not in parts}
 
     def read(self, inside: str) -> bytes | None:
-        """Return the content of a small file in it; None if it is not there."""
+        """Return the content of a small file in it; None if it does not exist."""
         try:
             with fetched(self.place(inside)) as path:
                 return path.read_bytes()
@@ -233,7 +233,7 @@ class OutputFolder:
 
 @contextmanager
 def fetched(name: str) -> Iterator[Path]:
-    """Give the file `name` as one of this machine: itself, or a copy that goes again."""
+    """Yield the path of the file `name` on this machine: itself, or a temporary copy."""
     if not is_url(name):
         yield Path(name)
         return
@@ -247,15 +247,15 @@ def fetched(name: str) -> Iterator[Path]:
 
 @contextmanager
 def opened(name: str) -> Iterator["Source"]:
-    """Open the file that a URL names, to be read from its beginning to its end.
+    """Open the file at a URL, to be read from start to end.
 
     Raises:
-        InputError: it is not there or cannot be read, also while it is being read.
-        MissingExtraError: what reaches it is not installed.
+        InputError: it does not exist or cannot be read, also while it is being read.
+        MissingExtraError: a package needed to access it is not installed.
     """
     with _reading(name):
         if name.lower().startswith(_HTTP):
-            from textcls.data.web import WebFile  # with what speaks HTTP, which most need not wait for
+            from textcls.data.web import WebFile  # imports an HTTP client, which is rarely needed
 
             stream: Any = WebFile(name)
         else:
@@ -266,13 +266,13 @@ def opened(name: str) -> Iterator["Source"]:
 
 
 class Source:
-    """A file behind a URL. What goes wrong while it is read is told as that; other errors of its reader are not."""
+    """A file at a URL. Errors of reading it are reported as such; other errors of its consumer are not."""
 
     def __init__(self, name: str, stream: Any) -> None:
         self._name, self._stream = name, stream
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next bytes, at most so many.
+        """Return the next bytes, at most `size`.
 
         Raises:
             InputError: they cannot be read.
@@ -280,7 +280,7 @@ class Source:
         return self._read("read", size)
 
     def read_some(self, size: int) -> bytes:
-        """Return the next bytes as soon as there are any, at most so many; none at the end.
+        """Return the next bytes as soon as there are any, at most `size`; none at the end.
 
         Raises:
             InputError: they cannot be read.
@@ -303,7 +303,7 @@ def _reading(name: str) -> Iterator[None]:
 
 @contextmanager
 def delivered(name: str) -> Iterator[Path]:
-    """Give a path of this machine to write a file to that belongs at `name`, where it appears whole or not at all."""
+    """Yield a local path for writing the file `name`, where it then appears as a whole or not at all."""
     if not is_url(name):
         with _making(name):
             Path(name).parent.mkdir(parents=True, exist_ok=True)
@@ -344,7 +344,7 @@ def _find_in_store(name: str) -> list[Found]:
 
 
 def _matches(parts: list[str], wanted: list[str]) -> bool:
-    """Whether the parts of a path are those of a pattern, in which ** stands for any number of folders."""
+    """Return whether the parts of a path match those of a pattern, in which ** means any number of folders."""
     if not wanted or not parts:
         return wanted == parts
     if wanted[0] == "**":
@@ -353,7 +353,7 @@ def _matches(parts: list[str], wanted: list[str]) -> bool:
 
 
 def _in_store(name: str, *, recursive: bool = False) -> list[Found]:
-    """Return the file `name`, or those in the folder `name`; none if there is neither."""
+    """Return the file `name`, or those in the folder `name`; empty if there is neither."""
     fs = arrow.pyarrow(_WHAT, "fs").fs
     store, path = _store(name)
     try:

@@ -1,4 +1,4 @@
-"""An open table, of one file or of several one behind the other: its columns, and its rows, read one at a time."""
+"""An open table, of one file or several in sequence: its columns, and its rows, read one at a time."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ from textcls.errors import InputError
 from textcls.model import text_columns, tokenizer
 from textcls.model.columns import Column, categories_of, not_understood, unpack
 
-# Of more files than this one is open at a time, after a first look at each.
+# With more files than this, only one is open at a time, after a first look at each.
 MOST_OPEN: Final = 100
 
 
@@ -35,12 +35,12 @@ class Table:
     """An open table.
 
     Attributes:
-        columns: those of the first file.
-        rows: the rows that can be used, of all files; the others have gone to `bad`.
+        columns: the columns of the first file.
+        rows: the usable rows of all files; the others are recorded in `bad`.
         parts: the files.
-        format: that of the first file.
-        notes: what was found out about the files and is not the default, in sentences.
-        bad: the rows that cannot be used.
+        format: the format of the first file.
+        notes: what was detected in the files and is not the default, in sentences.
+        bad: the unusable rows.
         schema: the types of the columns, if the first file has such.
     """
 
@@ -53,10 +53,10 @@ class Table:
     schema: Any = None
 
     def choose(self, wanted: Sequence[str], kind: Kind, *, guess: bool = False) -> tuple[str, ...]:
-        """Return the columns that hold the `kind`, which every file must have; what was guessed becomes a note.
+        """Return the columns of the `kind`, which every file must have; what was guessed becomes a note.
 
         Raises:
-            InputError: a file has not `wanted`, and `guess` is not set or does not help.
+            InputError: a file lacks `wanted`, and `guess` is not set or does not help.
         """
         first, *others = self.parts
         found, notes = choose(first.file, first.columns, wanted, kind, guess=guess)
@@ -66,14 +66,14 @@ class Table:
         return found
 
     def note_lacking(self, beside: Sequence[Column], others: Sequence[str]) -> None:
-        """Note which columns beside the text a file lacks; of objects each has its own.
+        """Note which columns beside the text a file lacks; with JSON objects, which its first ones lack.
 
         Args:
-            beside: those that the model reads.
-            others: those of the text and of the label.
+            beside: the columns beside the text that the model reads.
+            others: the columns of the text and of the label.
 
         Raises:
-            InputError: it has one that is called nearly so.
+            InputError: the file has one with a similar name.
         """
         for part in self.parts:
             lacking = [column.name for column in beside if column.name not in part.columns]
@@ -90,7 +90,7 @@ class Table:
             self.notes.append(said)
 
     def require_same_columns(self) -> None:
-        """Raise InputError unless all files have the same columns, in whatever order."""
+        """Raise InputError unless all files have the same columns, in any order."""
         first, *others = self.parts
         for part in others:
             odd = sorted(set(part.columns) ^ set(first.columns))
@@ -104,7 +104,7 @@ class Table:
 
 @contextmanager
 def open_table(path: Readable, options: ReadOptions | None = None, bad: BadRows | None = None) -> Iterator[Table]:
-    """Open the file at `path`: as `open_tables` does of several."""
+    """Open the file at `path`, like `open_tables` with several."""
     with open_tables([path], options, bad) as table:
         yield table
 
@@ -113,13 +113,13 @@ def open_table(path: Readable, options: ReadOptions | None = None, bad: BadRows 
 def open_tables(
     paths: Sequence[Readable], options: ReadOptions | None = None, bad: BadRows | None = None
 ) -> Iterator[Table]:
-    """Open the files at `paths`, `-` being standard input; of a folder its files, or its class folders.
+    """Open the files at `paths`, where `-` is standard input, and a folder means its files or class folders.
 
-    Of a pattern such as part-*.parquet they are the files that it matches.
+    A pattern such as part-*.parquet means the files that it matches.
 
     Raises:
-        InputError: a file is not there or cannot be read; also while rows are read, if `bad` skips none.
-        ConfigError: an option makes no sense, or does not go with the format.
+        InputError: a file does not exist or cannot be read; also while rows are read, if `bad` skips none.
+        ConfigError: an option is not valid, or cannot be used with the format.
         MissingExtraError: the format needs a package that is not installed.
     """
     options, bad = options or ReadOptions(), bad or BadRows()
@@ -148,20 +148,20 @@ def open_tables(
 
 
 def _each(path: Readable) -> list[Readable]:
-    """Return what `path` means: the files that a pattern matches, the files of a folder, or itself."""
+    """Return the paths that `path` means: the files that a pattern matches, the files of a folder, or itself."""
     if isinstance(path, MemoryTable):
         return [path]
     if isinstance(path, RemoteFile):
         return [RemoteFile(file.name) for file in storage.find(path.url)]
     found: list[Readable] = []
     for one in matching(path):
-        # A folder without files has class folders, and is a table itself.
+        # A folder without files has class folders, and is itself a table.
         found += (folders.files_of(one) if one != STANDARD and _is_folder(one) else []) or [one]
     return found
 
 
 def _content(path: Readable, options: ReadOptions, stack: ExitStack) -> tuple[str, Content]:
-    """Return what is at `path`, with its name, open as long as `stack` is."""
+    """Return the name and the content of `path`, which stays open as long as `stack`."""
     if isinstance(path, MemoryTable):
         return str(path), path.content()
     if isinstance(path, RemoteFile):
@@ -179,7 +179,7 @@ def _can_be_opened_again(path: Readable) -> bool:
 
 
 def _opened_again(path: Readable, options: ReadOptions) -> Iterator[Row | Bad]:
-    """Yield the rows of one of many files, which is opened when its turn comes."""
+    """Yield the rows of one of many files, which is only opened when needed."""
     with ExitStack() as stack:
         yield from _content(path, options, stack)[1].rows
 
@@ -187,7 +187,7 @@ def _opened_again(path: Readable, options: ReadOptions) -> Iterator[Row | Bad]:
 def _is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
-    except OSError:  # a name that no system allows, which opening it will say
+    except OSError:  # an invalid name, which will be reported when it is opened
         return False
 
 
@@ -199,7 +199,7 @@ def _check_names(file: str, columns: tuple[str, ...]) -> None:
 
 def _good(names: Sequence[str], contents: Sequence[Content], bad: BadRows) -> Iterator[Row]:
     for name, content in zip(names, contents, strict=True):
-        # What goes wrong with the one who takes the rows does not pass through here.
+        # Errors of the consumer of the rows do not pass through here.
         with reading(name):
             for row in content.rows:
                 if isinstance(row, Bad):
@@ -222,10 +222,10 @@ class TextRow(NamedTuple):
 def texts_of(
     table: Table, columns: Sequence[str], beside: Sequence[Column] = (), max_tokens: int | None = None
 ) -> Iterator[TextRow]:
-    """Yield the rows of `table` with the text of their `columns`; a row that has none goes to the bad ones.
+    """Yield the rows of `table` with the text of their `columns`; rows without a text are recorded as bad.
 
-    Where a model reads columns `beside` the text, the text has their cells before it (`textcls.model.columns.pack`);
-    texts of more tokens than it reads are counted.
+    If a model reads columns `beside` the text, their cells precede the text (`textcls.model.columns.pack`); texts with
+    more than `max_tokens` tokens are counted.
     """
     for row in table.rows:
         text = join_columns(row, columns, beside)
@@ -247,7 +247,7 @@ def texts_of(
 
 
 def join_columns(row: Row, columns: Sequence[str], beside: Sequence[Column] = ()) -> str | Bad:
-    """Return the text of a row: its text columns, one a line; or what is wrong with them."""
+    """Return the text of a row: its text columns, one per line; or what is wrong with them."""
     for name in columns:
         if isinstance(value := row.fields.get(name), Unreadable):
             return Bad(row.where, value.problem(name))

@@ -1,7 +1,7 @@
 """How the target of a row is read: one label, or a label set, and the weight of the row.
 
-What is asked for chooses one function for a whole table, from a row to its target. Without being asked, the first rows
-decide: lists, maps, and lines of fastText with several labels are label sets, and all else is one label.
+The options determine one function for a whole table, from a row to its target. Without options, the first rows decide:
+lists, maps, and lines of fastText with several labels are label sets, and everything else is one label.
 """
 
 from collections import Counter
@@ -20,15 +20,15 @@ from textcls.model.labels import MOST_SEVERAL, label_problem, written
 
 Target = str | LabelSet
 T = TypeVar("T", str, LabelSet)
-# From a row to its target, or to what is wrong with it.
+# Returns the target of a row, or what is wrong with it.
 Read = Callable[[Row], T | Bad]
-# In place of a separator: each cell holds a JSON list.
+# Instead of a separator: each cell contains a JSON list.
 JSON: Final = "json"
 # In a pattern of columns this stands for the label.
 STAR: Final = "*"
-# Cells recur; so many different ones are remembered with their sets.
+# Cells recur: the number of different ones to remember with their sets.
 _REMEMBERED: Final = 1 << 16
-# What to do with a row whose label is none.
+# What to do with a row whose label is not valid.
 _CORRECT: Final = "{} or remove the row, or leave out all such rows with --on-error skip"
 
 
@@ -37,16 +37,16 @@ class TargetOptions:
     """How the targets of labelled rows are read.
 
     Attributes:
-        label_separator: what stands between the labels of a cell; `json` if each cell holds a JSON list; None if it
+        label_separator: what separates the labels of a cell; `json` if each cell contains a JSON list; None if it
             is a list of JSON lines or Parquet, or a single label.
-        label_columns: patterns of the columns that are one label each, as `tag_*`; what stands for the star is the
-            label. Without a star the column of that name.
-        weight_column: the column of the rows' weights; None if all count alike.
-        several: whether rows have several labels, or none; None to find out by the other options and the first rows.
-        merge_rows: whether rows with the same text are one, with the labels of all.
+        label_columns: patterns of the columns that are one label each, such as `tag_*`; the part matching the star is
+            the label. Without a star, the column with that name.
+        weight_column: the column of the rows' weights; None if all count the same.
+        several: whether rows may have several labels, or none; None to decide by the other options and the first rows.
+        merge_rows: whether rows with the same text are merged, with the labels of all.
 
     Raises:
-        ConfigError: two of these do not go together, or one makes no sense.
+        ConfigError: two of these cannot be combined, or one is not valid.
     """
 
     label_separator: str | None = None
@@ -81,16 +81,16 @@ class TargetOptions:
             raise ConfigError(f"A pattern of label columns contains one * for the label, such as tag_*, not {odd!r}.")
 
     def to_json(self) -> dict[str, Any]:
-        """Return how labels are written, as plain data: a model keeps it, to read other files as those of training."""
+        """Return how labels are written, as plain data; a model stores it to read other files likewise."""
         merge = {"merge_rows": True} if self.merge_rows else {}
         return {"label_separator": self.label_separator, "label_columns": list(self.label_columns)} | merge
 
     @classmethod
     def from_json(cls, found: Any) -> "TargetOptions":
-        """Return what `to_json` gave, for rows with label sets.
+        """Return the options from the result of `to_json`, for rows with label sets.
 
         Raises:
-            ConfigError: it is nothing that `to_json` gives.
+            ConfigError: it is not a result of `to_json`.
         """
         separator, columns = (
             (found.get("label_separator"), found.get("label_columns", [])) if isinstance(found, dict) else (0, [])
@@ -103,7 +103,7 @@ class TargetOptions:
 
     @property
     def label_sets(self) -> bool | None:
-        """Whether rows have label sets; None if their first ones are to tell."""
+        """Whether rows have label sets; None if the first ones decide."""
         written = self.label_separator is not None or self.label_columns or self.merge_rows
         return True if written else self.several
 
@@ -131,10 +131,10 @@ def label_of(row: Row, column: str) -> str | Bad:
 
 
 def required_label(row: Row, column: str) -> str:
-    """Return the label of a row of a file that says something of labels, and where each row needs one.
+    """Return the label of a row of a file about labels, in which each row needs one.
 
     Raises:
-        InputError: it has none.
+        InputError: the row has none.
     """
     found = label_of(row, column)
     if isinstance(found, Bad):
@@ -168,10 +168,10 @@ class LabelsOfCell:
 
     Args:
         column: the column.
-        parse: from the value of a cell to its set.
+        parse: returns the set of a cell's value.
 
     Raises:
-        InputError: there are more labels than a model takes.
+        InputError: there are more labels than a model allows.
     """
 
     def __init__(self, column: str, parse: Parse) -> None:
@@ -203,11 +203,11 @@ class LabelsOfCell:
 
 
 class LabelsOfColumns:
-    """Reads the label set that stands in one column a label.
+    """Reads a label set from one column per label.
 
     Args:
         labels: the label of each column.
-        patterns: which found them, for messages.
+        patterns: the patterns that matched them, for messages.
     """
 
     def __init__(self, labels: Mapping[str, str], patterns: Sequence[str]) -> None:
@@ -222,7 +222,7 @@ class LabelsOfColumns:
                 return Bad(row.where, f"column {column!r}: {said}")
             if said > 0:
                 found[label] = said
-        # A line of JSON may have columns of its own.
+        # A line of JSON may have additional columns.
         for name in row.fields:
             if name not in self.labels and _label_in(name, self.patterns) is not None:
                 why = f"the column {name!r} is one of {' '.join(self.patterns)}, which the first rows lack"
@@ -231,7 +231,7 @@ class LabelsOfColumns:
 
 
 def _label_in(column: str, patterns: Sequence[str]) -> str | None:
-    """Return the label that a column is, None if it is none."""
+    """Return the label of a column; None if it is not the column of a label."""
     for pattern in patterns:
         before, star, after = pattern.partition(STAR)
         if not star and column == pattern:
@@ -243,10 +243,10 @@ def _label_in(column: str, patterns: Sequence[str]) -> str | None:
 
 
 def columns_of_labels(part: Part, options: TargetOptions, texts: Sequence[str]) -> dict[str, str]:
-    """Return the label of each column that a pattern of `options` finds in a file.
+    """Return the label of each column in a file that matches a pattern of `options`.
 
     Raises:
-        InputError: a pattern finds no column, one of the text or the weights, or two of one label.
+        InputError: a pattern matches no column, one of the text or the weights, or two of the same label.
     """
     for pattern in options.label_columns:
         if not any(_label_in(name, [pattern]) is not None for name in part.columns):
@@ -275,7 +275,7 @@ def columns_of_labels(part: Part, options: TargetOptions, texts: Sequence[str]) 
 
 
 def as_usual(asked: TargetOptions, usual: TargetOptions, part: Part) -> TargetOptions:
-    """Return `asked`, with the patterns of columns that are usual if nothing was asked for and the file has them."""
+    """Return `asked`, with the usual patterns of columns if nothing was specified and the file has them."""
     if asked.label_separator is not None or asked.label_columns or asked.several is False:
         return asked
     fits = all(any(_label_in(name, [pattern]) is not None for name in part.columns) for pattern in usual.label_columns)
@@ -283,10 +283,10 @@ def as_usual(asked: TargetOptions, usual: TargetOptions, part: Part) -> TargetOp
 
 
 def labels_of_columns(table: Table, options: TargetOptions, texts: Sequence[str]) -> LabelsOfColumns:
-    """Return what reads the label sets of a table with one column a label.
+    """Return the reader of label sets of a table with one column per label.
 
     Raises:
-        InputError: as `columns_of_labels` says, or the files have different columns of labels.
+        InputError: as for `columns_of_labels`, or the files have different columns of labels.
     """
     first, *others = table.parts
     labels = columns_of_labels(first, options, texts)
@@ -301,10 +301,10 @@ def labels_of_columns(table: Table, options: TargetOptions, texts: Sequence[str]
 def labels_of_cell(
     options: TargetOptions, column: str, kind: Format, first: Sequence[Row], usual: str | None = None
 ) -> LabelsOfCell:
-    """Return what reads the label sets in one column.
+    """Return the reader of label sets in one column.
 
     Args:
-        options: how they are written; without a separator the first rows tell.
+        options: how they are written; without a separator the first rows decide.
         column: the column.
         kind: the format of the table.
         first: its first rows.
@@ -323,5 +323,5 @@ def labels_of_cell(
 
 
 def holds_lists(rows: Sequence[Row], column: str) -> bool:
-    """Return whether one of `rows` has a list or a map in `column`."""
+    """Return whether any of `rows` has a list or a map in `column`."""
     return any(isinstance(row.fields.get(column), list | dict) for row in rows)

@@ -1,1 +1,1 @@
-"""A saved model: its file, its features, and the one way to ask it."""
+"""A saved model: its file, its features, and the single path of prediction."""

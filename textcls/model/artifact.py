@@ -1,42 +1,42 @@
-"""The saved model: one ONNX file, everything in it. Its names, metadata and versions are defined here.
+"""The saved model: a single, self-contained ONNX file. Its names, metadata and versions are defined here.
 
-What makes the graph (the export of `textcls_training`) and what reads it (`textcls.model.classifier`, and `model.mjs`
-of the page) spell again those of the names that they use.
+The code that makes the graph (the export of `textcls_training`) and the code that reads it (`textcls.model.classifier`,
+and `model.mjs` of the page) repeat the names that they use.
 
     input   text           string [B]        one text each, as `tokenizer.clean` leaves it
-    outputs probabilities  float  [B, C]     calibrated: softmax(logits / temperature) of one label a text,
-                                             sigmoid(scale * logits + shift) of several
+    outputs probabilities  float  [B, C]     calibrated: softmax(logits / temperature) with one label per text,
+                                             sigmoid(scale * logits + shift) with several
             logits         float  [B, C]
             tokens         string [B, T]     lower-cased; "" where padded
             attention      float  [B, T]     attention probability: sums to 1, or is 0 for an empty text
             contributions  float  [B, T, C]  bias_c + sum_t contributions[t, c] == logits[c]
-            known          bool   [B, T]     false out of vocabulary: neither training nor vectors have it, or pruned
+            known          bool   [B, T]     false if out of vocabulary: in neither training nor vectors, or pruned
 
-A file whose rows are logits of labels (`textcls.model.sub_token_attribution`) gives them, too:
+A file whose rows are logits of labels (`textcls.model.sub_token_attribution`) also returns them:
 
-            rows           float  [K, B, T, G, X]  of each token: its word, its left and its right bigram; where there
-                                                   are trigrams, the three it is part of, from the left
-            ngram_rows     float  [U, N, G', X]    n-grams of the U tokens out of vocabulary; not without n-grams
+            rows           float  [K, B, T, G, X]  for each token: its word, its left and its right bigram; with
+                                                   trigrams also the three it is part of, from the left
+            ngram_rows     float  [U, N, G', X]    n-grams of the U tokens out of vocabulary; only with n-grams
             weights        float  [B, T, G, 1]     what rows are multiplied by
 
-A file of prototypes (`textcls.model.prototypes`) knows the number of its labels only when it is loaded. It also gives:
+For a file of prototypes (`textcls.model.prototypes`), C is known only when it is loaded. It also returns:
 
             embedding      float  [B, F]     the vector of a text that support rows are compared with: length 1, or 0
-            support        float  [B, C, K]  attention over the support rows of each label: sums to 1, zero behind them
+            support        float  [B, C, K]  attention over the support rows of each label: sums to 1, then zeros
 
-A file of a model that reads columns beside the text (`textcls.model.columns`) has one more input, and one more output:
+A file of a model that reads columns beside the text (`textcls.model.columns`) has one more input and one more output:
 
     input   columns        string [B, K]     the cells of each row, "" where missing; numbers first, then categories
     output  column_contributions  float  [B, K, C]  what each cell added: part of the sum that makes the logits
 
-What `textcls.model.teaching` exchanges are three constants of its graph:
+`textcls.model.teaching` replaces three constants of the graph:
 
             support_rows   float16 [S, F]    the vectors of all support rows, label by label, of length 1
             support_counts int64   [C]       how many each label has
             label_bias     float   [C]
 
-The metadata hold one JSON object under `METADATA_KEY`: the fields of `ModelInfo`. No pickle, no side files, and nothing
-that differs between two runs of the same training: no time, duration, host, path or thread count.
+The metadata contain one JSON object under `METADATA_KEY`: the fields of `ModelInfo`. There is no pickle, no side file,
+and nothing that differs between two runs of the same training: no time, duration, host, path or thread count.
 """
 
 import errno
@@ -55,16 +55,16 @@ from textcls.model.features import FeatureConfig
 from textcls.model.labels import labels_problem, unpaired_surrogate
 from textcls.model.prototypes import Prototypes
 
-# The newest format: of models that read columns beside the text. The third is of several labels a text, each distinct
-# token of which counts once, the second of others with several labels, and of prototypes; all other files are still
-# written in the first.
+# The newest format. The lowest that can express a model is written: 4 with columns beside the text or trigrams, 3 with
+# several labels per text where each distinct token counts once, 2 for others with several labels and for prototypes, 1
+# for all others.
 FORMAT_VERSION: Final = 4
 Task = Literal["single-label", "multi-label"]
 TASKS: Final = get_args(Task)
-# In a folder of published versions of a model.
+# The file in a folder of published versions of a model.
 REGISTRY: Final = "registry.json"
 METADATA_KEY: Final = "textcls"
-# Among what the metadata tell of the training.
+# Keys of the metadata about the training.
 LABELS_WRITTEN: Final = "labels_written"
 LABELS_RENAMED: Final = "labels_renamed"
 LEARNED_TEXTS: Final = "learned_texts"
@@ -77,14 +77,14 @@ OUTPUTS: Final = ("probabilities", "logits", "tokens", "attention", "contributio
 ROW_OUTPUTS: Final = ("rows", "ngram_rows", "weights")
 EMBEDDING: Final = "embedding"
 SUPPORT: Final = "support"
-# Of a model with columns beside the text.
+# Names of a model with columns beside the text.
 COLUMNS: Final = "columns"
 COLUMN_CONTRIBUTIONS: Final = "column_contributions"
-# Constants of a graph of prototypes.
+# Constants in the graph of a model of prototypes.
 SUPPORT_ROWS: Final = "support_rows"
 SUPPORT_COUNTS: Final = "support_counts"
 LABEL_BIAS: Final = "label_bias"
-# What a model file may have: ONNX itself cannot hold more than 2 GiB in one file.
+# Limits of a model file: ONNX itself cannot store more than 2 GiB in one file.
 MOST_BYTES: Final = 2_000_000_000
 METADATA_CHARACTERS: Final = 16_000_000
 MOST_TOKENS: Final = 1_000_000
@@ -96,46 +96,43 @@ _NO_FILE: Final = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelInfo:
-    """What a saved model says of itself.
+    """The description of a saved model, stored in its file.
 
     Attributes:
         labels: names of the classes, in the order of the outputs.
-        bias: logits of the empty text, one a label.
+        bias: logits of the empty text, one per label.
         temperature: what the logits are divided by.
-        max_tokens: tokens of a text that are read.
+        max_tokens: the number of tokens of a text that are read.
         features: which hashed rows a token has.
-        model: the configuration of the network. The graph is what counts, but `attention` is a promise, since sub-token
-            attributions are computed otherwise where it is `norm`; gradients rebuild the network from all
-            keys.
+        model: the configuration of the network. The graph is decisive, but `attention` is guaranteed, since sub-token
+            attributions are computed differently if it is `norm`; gradients rebuild the network from all keys.
         text_columns: the columns that the texts were trained from; several are joined by a line break.
         label_column: the column of the labels.
-        training: how the model came about. `rows`, `data_sha256`, `seed`, `epochs`, `held_out_rows`,
-            `held_out_accuracy` and `versions` are promises, which `inspect` shows, and so are `shares`, the ensemble
-            weights of the views, and `seeds`, how many each has where one has machines for a second, which gradients
-            read. Where word vectors were given, `vectors` tells of them: `source`,
-            `licence`, `how`, `sha256`, `words`, `dim`, `known_tokens` and `ensemble_weight`. Of several labels a text
-            there are `held_out_micro_f1` and `held_out_macro_f1` in the place of `held_out_accuracy`, and
-            `labels_written` says how the labels were written (`textcls.data.TargetOptions`). `labels_renamed` has the
-            label of each other name that rows were given by, where a file renamed some. Where the labels are
-            clusters, which were learned without labels, `held_out_accuracy` is None and `clusters` tells of them:
-            `objective`, `information` in nats, and `agreement`, the share of held-out texts of which two halves are in
-            one cluster. Where labels were learned from their names alone, it is None, too, and `label_names` tells of
-            them: `by`, whose vectors know the names, `descriptions`, the words of each label, and `agreement`, the
-            share of held-out texts answered with the label whose name is nearest. `held_out` counts how held-out rows
-            were answered (`textcls.evaluation.drift.summary`), if there were any, of one label a text. `learned_texts`
-            has hashes of some training texts (`textcls.model.learned_texts`).
+        training: how the model was trained. `rows`, `data_sha256`, `seed`, `epochs`, `held_out_rows`,
+            `held_out_accuracy` and `versions` are guaranteed, and shown by `inspect`; so are `shares`, the ensemble
+            weights of the views, and `seeds`, how many each view has if one has machines for a second, which gradients
+            read. If word vectors were given, `vectors` describes them: `source`, `licence`, `how`, `sha256`, `words`,
+            `dim`, `known_tokens` and `ensemble_weight`. With several labels per text there are `held_out_micro_f1` and
+            `held_out_macro_f1` instead of `held_out_accuracy`, and `labels_written` says how the labels were written
+            (`textcls.data.TargetOptions`). `labels_renamed` maps other names of labels in the rows to the labels, if a
+            file renamed some. If the labels are clusters, learned without labels, `held_out_accuracy` is None and
+            `clusters` describes them: `objective`, `information` in nats, and `agreement`, the share of held-out texts
+            whose two halves are in the same cluster. If labels were learned from their names alone, it is None, too,
+            and `label_names` describes them: `by`, whose vectors know the names, `descriptions`, the words of each
+            label, and `agreement`, the share of held-out texts answered with the label whose name is nearest.
+            `held_out` counts the answers to held-out rows (`textcls.evaluation.drift.summary`), if there were any and
+            a text has one label. `learned_texts` has hashes of some training texts (`textcls.model.learned_texts`).
             Other keys may come and go.
         threshold: score below which an answer is `abstain`; None never abstains.
         task: whether a text has one label, or may have several, or none.
-        format_version: version of this layout: 4 of a model with columns beside the text or with trigrams, 3 of several
-            labels a text where each distinct token counts once, 2 of others with several labels and of prototypes, else
-            1.
+        format_version: version of this layout: 4 with columns beside the text or trigrams, 3 with several labels per
+            text where each distinct token counts once, 2 for others with several labels and for prototypes, else 1.
         scale: with several labels, what the logit of each is multiplied by.
         shift: likewise: what is added to it; the sum is the log-odds of the label.
-        thresholds: likewise: the probability from which on each is assigned.
-        prototypes: the support rows of the labels, where labels are made of such.
-        columns: the columns beside the text that the model reads; none of most models.
-        example: a text of the kind that the model is for, which whoever trained it gave for that; None without one.
+        thresholds: likewise: the probability from which each is assigned.
+        prototypes: the support rows of the labels, if labels are prototypes.
+        columns: the columns beside the text that the model reads; empty for most models.
+        example: an example of the texts that the model is for, given at training; None without one.
 
     Examples:
         >>> textcls.Classifier.load("tickets.onnx").info.text_columns
@@ -163,12 +160,12 @@ class ModelInfo:
 
     @property
     def norm(self) -> bool:
-        """Whether the attention is `norm`, whose tokens also weaken each other."""
+        """Whether the attention is `norm`, in which tokens also weaken each other."""
         return self.model.get("attention") == "norm"
 
     @property
     def beyond_rows(self) -> str:
-        """What a model has in which words have no weights of their own."""
+        """The reasons why words have no weights of their own in this model."""
         usual = {"mixing": "none", "attention": "norm", "embedding": "rows", "seeds": 1}
         found = [f"{name} {self.model[name]}" for name in usual if self.model.get(name, usual[name]) != usual[name]]
         return " and ".join(found if self.prototypes is None else ["prototypes", *found]) or "another graph"
@@ -180,7 +177,7 @@ class ModelInfo:
 
     @property
     def of_texts_alone(self) -> "ModelInfo":
-        """What it says where rows are read for their texts alone, without the columns beside them."""
+        """The same description for rows that are read as texts only, without columns beside them."""
         return replace(self, columns=())
 
     def text_of(self, row: str) -> str:
@@ -188,7 +185,7 @@ class ModelInfo:
         return unpack(row, self.columns)[1] if self.columns else row
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it as plain data."""
+        """Return everything as plain data."""
         found = asdict(replace(self, prototypes=None))
         left_out = ("prototypes", *(() if self.several else _OF_SEVERAL))
         left_out += tuple(name for name in ("example", "columns") if not getattr(self, name))
@@ -205,7 +202,7 @@ class ModelInfo:
         """Read the ONNX metadata properties of the file at `path`, and check each of them.
 
         Raises:
-            ArtifactError: not a textcls model, one of a newer format, or damaged metadata.
+            ArtifactError: it is not a textcls model or of a newer format, or its metadata are damaged.
         """
         if METADATA_KEY not in metadata:
             raise ArtifactError(
@@ -227,7 +224,7 @@ class ModelInfo:
 
 
 def example_problem(text: str) -> str | None:
-    """Return what is wrong with a text that a file is to keep as an example, None if nothing is."""
+    """Return what is wrong with a text to be stored as an example; None if nothing is."""
     if not text.strip():
         return "is empty"
     if len(text) > EXAMPLE_CHARACTERS:
@@ -253,7 +250,7 @@ def _json_object(text: str) -> dict[str, Any]:
 
 
 def _checked(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of `ModelInfo` that `found` holds.
+    """Return the fields of `ModelInfo` in `found`.
 
     Raises:
         KeyError: one is missing.
@@ -308,7 +305,7 @@ def _checked(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_several(found: Mapping[str, Any], labels: int) -> dict[str, Any]:
-    """Return the fields that files of several labels a text have besides."""
+    """Return the additional fields of models with several labels per text."""
     checked = {}
     for name in _OF_SEVERAL:
         numbers = tuple(_number(value, name) for value in _items(found, name))
@@ -344,7 +341,7 @@ def _strings(found: Mapping[str, Any], name: str) -> tuple[str, ...]:
 
 
 def _number(value: object, name: str) -> float:
-    # True and False are integers for Python. The bound is that of 32 bits.
+    # In Python True and False are integers. The bound is that of 32-bit floats.
     if type(value) not in (int, float) or not abs(float(value)) <= LARGEST:  # type: ignore[arg-type]
         raise ValueError(f"{name} holds {str(value)[:40]!r}, which is not a finite number")
     return float(value)  # type: ignore[arg-type]
@@ -362,13 +359,13 @@ def read_file(path: Path, most: int = MOST_BYTES, advice: str = "") -> bytes:
     """Return the content of the model file at `path`.
 
     Args:
-        path: a regular file; what it links to counts.
-        most: bytes that it may have.
-        advice: follows the sentence that says it has more.
+        path: a regular file, or a link to one.
+        most: the largest size in bytes.
+        advice: ends the sentence that says it is larger.
 
     Raises:
-        ArtifactError: there is no such file, it cannot be read, it is something else such as a device or a pipe, it is
-            too large, or it is being written.
+        ArtifactError: there is no such file, it cannot be read, it is not a regular file but for example a device or a
+            pipe, it is too large, or it is still being written.
     """
     try:
         mode = path.stat().st_mode
@@ -382,7 +379,7 @@ def read_file(path: Path, most: int = MOST_BYTES, advice: str = "") -> bytes:
             such = f", such as {inside[0]}" if inside else ""
             raise ArtifactError(f"{path} is a folder: name a model file in it{such}.")
         if stat.S_ISREG(mode):
-            # What was a file a moment ago may be a pipe by now, whose opening would wait for somebody to write.
+            # It may have been replaced by a pipe since; opening that would wait for a writer.
             with open(path, "rb", opener=_without_waiting) as file:
                 return _content(file, path, most, advice)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What stands in a column as a category, a number or a date, however it is written; `columns.mjs` reads it alike."""
+"""Read the values of a column as categories, numbers or dates, however written; `columns.mjs` does the same."""
 
 import math
 import re
@@ -12,13 +12,13 @@ from unicodedata import normalize
 
 from textcls.model.labels import unpaired_surrogate
 
-# What a longer category is cut to.
+# Longer categories are cut to this length.
 CATEGORY_CHARACTERS: Final = 200
-# A longer string is not a number.
+# Longer strings are not numbers.
 LONGEST_NUMBER: Final = 100
-# A number nearer to 0 is 0.
+# Numbers closer to 0 are 0.
 LEAST_NUMBER: Final = 1e-30
-# Currencies that stand around numbers, and what else does.
+# Currencies around numbers, and other such signs.
 _CODES: Final = (
     "AED|AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HKD|HUF|ILS|INR|JPY|KRW|MXN|MYR|NOK|NZD|PHP|PLN|RON|RUB|SAR|SEK|SGD|THB|TRY|"
     "TWD|UAH|USD|VND|ZAR"
@@ -31,9 +31,9 @@ _NUMBER: Final = re.compile(
     rf"(?:[.,][-\u2013\u2014]+)?{_SPACE}(?:{_UNIT}{_SPACE})?",
     re.ASCII,
 )
-# As programs write numbers, where points are decimal ones: most are so.
+# Numbers as programs write them, with decimal points: most are like this.
 _PLAIN_NUMBER: Final = re.compile(r"[+-]?\d+(?:\.\d+)?", re.ASCII)
-# Digits in groups of three, which commas and points part as well as decimals.
+# Digits in groups of three, separated by other signs than commas and points, which may also mark decimals.
 _IN_GROUPS: Final = re.compile(r"\d{1,3}(?:[' \u00a0\u2009\u202f]\d{3})+(?:[.,]\d+)?")
 _EITHER: Final = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
 _BY_COMMAS: Final = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?")
@@ -41,8 +41,8 @@ _DECIMAL_COMMA: Final = re.compile(r"\d+,\d+|[1-9]\d{0,2}(?:\.\d{3})+,\d+|[1-9]\
 _DECIMAL_POINT: Final = re.compile(r"\d+\.?\d*|\.\d+")
 _WHOLE: Final = re.compile(r"\A([+-]?[0-9]+)\.0+\Z")
 _TRUTHS: Final = {"true": 1.0, "false": 0.0}
-# How dates are written where not as ISO 8601 says, tried in this order: where it is clear which number is the month, as
-# before points the day comes first; then with the day before the month; then with the month before the day.
+# Formats of dates other than ISO 8601, tried in this order: those in which the month is clear, since with points the
+# day comes first; then with the day before the month; then with the month before the day.
 _CLEAR_DATES: Final = (
     "%d.%m.%Y", "%Y/%m/%d", "%d %b %Y", "%b %d, %Y", "%d %B %Y", "%B %d, %Y", "%d.%m.%y",
 )  # fmt: skip
@@ -50,7 +50,7 @@ _DAY_FIRST: Final = ("%d/%m/%Y", "%d-%m-%Y", "%d/%m/%y")
 _MONTH_FIRST: Final = ("%m/%d/%Y", "%m-%d-%Y", "%m/%d/%y")
 DATE_FORMATS: Final = (*_CLEAR_DATES, *_DAY_FIRST, *_MONTH_FIRST)
 _DATE_AND_TIME: Final = re.compile(r"(\S.{5,17}?)(?: \d\d?:\d\d(:\d\d)?)?")
-# ISO 8601, as far as people and programs write it: no weeks, and a space for the T. Digits alone are numbers.
+# ISO 8601 as people and programs write it: without weeks, and with a space for the T. Digits alone are numbers.
 _ISO: Final = re.compile(
     r"(\d{4})(-?)(\d\d)\2(\d\d)(?:[Tt _](\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,]\d+)?)?)?"
     r" ?(?:[Zz]|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d){0,2})?)?"
@@ -58,8 +58,8 @@ _ISO: Final = re.compile(
 
 
 def category(value: object) -> str:
-    """Return a category as a cell: upper and lower case are one, and so are spaces of any kind and number, signs of one
-    part or more, and whole numbers with a decimal point and without, as tables with gaps have them.
+    """Return a category as a cell: normalized in case, white space and Unicode composition, and whole numbers without a
+    decimal point, which tables with missing values add.
 
     Raises:
         ValueError: it is a list or an object.
@@ -70,20 +70,20 @@ def category(value: object) -> str:
     if isinstance(value, Real) and not isinstance(value, int) and float(value).is_integer():
         value = int(float(value))
     written = str(value)
-    # A column has few different ones, each of which is written anew in many rows.
+    # A column has few different categories, each repeated in many rows, so cache them.
     return _category_of(written) if len(written) <= CATEGORY_CHARACTERS else _category_of.__wrapped__(written)
 
 
 @lru_cache(maxsize=4096)
 def _category_of(written: str) -> str:
-    # Separators of cells are spaces for `split`.
+    # `split` treats the separators of cells as white space.
     found = " ".join(normalize("NFC", written).casefold().split())[:CATEGORY_CHARACTERS]
     found = _WHOLE.sub(r"\1", found)
     return "" if unpaired_surrogate(found) else found
 
 
 def number(value: object, *, decimal_comma: bool = False) -> float | None:
-    """Return a number, also of a string such as `1,234.50`, `1.234,50`, `12,5`, `31 581,94 €` or `CHF 12.-`.
+    """Return a number, also from a string such as `1,234.50`, `1.234,50`, `12,5`, `31 581,94 €` or `CHF 12.-`.
 
     Returns None for anything else.
 
@@ -95,7 +95,7 @@ def number(value: object, *, decimal_comma: bool = False) -> float | None:
         ValueError: it is a list or an object.
     """
     written = _plain(value)
-    # What has a type was written by no person: its point is a decimal one.
+    # Values with a type of their own were not written by a person: their point is a decimal point.
     decimal_comma = decimal_comma and type(value) is str
     if isinstance(written, str):
         if (found := written.strip().casefold()) in _TRUTHS:
@@ -105,13 +105,13 @@ def number(value: object, *, decimal_comma: bool = False) -> float | None:
         return None
     try:
         read = math.nan if written is None else float(written)
-    except OverflowError:  # It is beyond all that there are.
+    except OverflowError:  # too large for a float
         return None
     return read if abs(read) < 1e30 else None
 
 
 def _decimal_of(written: str, decimal_comma: bool) -> str | None:
-    """Return a number as Python writes it; None if it is none."""
+    """Return a number as Python writes it; None if it is not a number."""
     if len(written) > LONGEST_NUMBER:
         return None
     if not decimal_comma and _PLAIN_NUMBER.fullmatch(written):
@@ -134,7 +134,7 @@ def _decimal_of(written: str, decimal_comma: bool) -> str | None:
 
 
 def has_decimal_comma(values: Iterable[object]) -> bool:
-    """Return whether of numbers that are written, more have a decimal comma than a point; `1,234` says neither."""
+    """Return whether more written numbers have a decimal comma than a decimal point; `1,234` counts for neither."""
     commas = points = 0
     for value in values:
         if not isinstance(value, str) or ("," not in value and "." not in value):
@@ -147,9 +147,9 @@ def has_decimal_comma(values: Iterable[object]) -> bool:
 
 
 def _plain(value: object) -> object:
-    """Return a value as a string, a number or a date; None for what is missing, as NaN and NaT are.
+    """Return a value as a string, a number or a date; None for missing values such as NaN and NaT.
 
-    Dates and decimals of NumPy and Arrow are strings then; a cell of a sheet is what stands behind its text.
+    Dates and decimals of NumPy and Arrow become strings; a cell of a sheet becomes the value behind its text.
 
     Raises:
         ValueError: it is a list or an object.
@@ -163,7 +163,7 @@ def _plain(value: object) -> object:
         raise ValueError(f"holds {what}; write a string, a number or a date")
     try:
         missing = bool(value != value)
-    except TypeError:  # The missing value of pandas is neither.
+    except TypeError:  # from the missing value of pandas
         missing = True
     if missing:
         return None
@@ -171,17 +171,16 @@ def _plain(value: object) -> object:
 
 
 def decimal(value: float) -> str:
-    """Return a number as a cell: with the seven digits that 32 bits have, which know nothing next to 0."""
+    """Return a number as a cell: with the seven digits of 32-bit floats, and 0 for numbers very close to it."""
     return f"{value:.9g}" if abs(value) > LEAST_NUMBER else "0"
 
 
 def moment(value: object, date_format: str | None = None) -> datetime | None:
-    """Return a date with its time, without a time zone: as it is told where it was written; None for anything else.
+    """Return a date with its local time, as written and without a time zone; None for anything else.
 
     Args:
         value: a date, or a string.
-        date_format: how most strings are written that are not as ISO 8601 says; others are understood where they cannot
-            mean another day.
+        date_format: the format of most strings that are not ISO 8601; others are understood if they are unambiguous.
 
     Raises:
         ValueError: it is a list or an object.
@@ -191,7 +190,7 @@ def moment(value: object, date_format: str | None = None) -> datetime | None:
         return value.replace(tzinfo=None)
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day)
-    # Names of months are English, so that nothing else is a date.
+    # Only English names of months are read, so strings with other characters are not dates.
     if not isinstance(value, str) or not value.isascii():
         return None
     written = " ".join(value.split())
@@ -219,6 +218,6 @@ def _parsed(written: str, date_format: str | None) -> datetime | None:
 
 @lru_cache
 def _forms_beside(date_format: str | None) -> tuple[str, ...]:
-    """Return how dates may be written in a column where most are written in one way."""
+    """Return the formats that dates may also have in a column where most have this format."""
     alike = next((forms for forms in (_DAY_FIRST, _MONTH_FIRST) if date_format in forms), ())
     return tuple(dict.fromkeys([*([] if date_format is None else [date_format]), *_CLEAR_DATES, *alike]))

@@ -1,4 +1,4 @@
-"""Load a saved model and ask it: the one prediction path under the command line, the Python API and the server."""
+"""Load a saved model and classify texts: the one path of the command line, the Python API and the server."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -23,7 +23,7 @@ from textcls.model.sequences import as_list, pairs, require_sequence, row_of
 from textcls.model.sub_token_attribution import SubTokenAttribution
 from textcls.model.text_columns import text_of_row
 
-# A text as the model reads it, or a row with the text columns of the training.
+# A text as the model reads it, or a row with the text columns of training.
 Text = str | Mapping[str, Any]
 Target_T = TypeVar("Target_T")
 
@@ -42,11 +42,11 @@ class Classifier(InNotebooks):
     ```
 
     Attributes:
-        info: what the file says of the model.
+        info: the description of the model in its file.
         path: the path of the file, for messages.
-        graph: what runs it.
-        cost: what its answers cost.
-        tree: the tree of the labels, if they are paths and a text has one.
+        graph: the graph of the model.
+        cost: the estimated cost of its answers.
+        tree: the tree of the labels, if they are paths and a text has one label.
 
     Examples:
         >>> classifier = textcls.Classifier.load("tickets.onnx")
@@ -68,7 +68,7 @@ class Classifier(InNotebooks):
         if graph.info.columns:
             self._explained += (artifact.COLUMN_CONTRIBUTIONS,)
         self.cost = Cost.of(graph.info, folded=graph.has_rows)
-        # What it was loaded from: these bytes, or else the file, wherever the process works later.
+        # Where it was loaded from: these bytes, or else the file, by its absolute path.
         self._content: bytes | None = None
         self._origin = graph.path.absolute()
         self.tree = None if self.info.several else LabelPaths.of(self.labels, self.info.label_column)
@@ -81,7 +81,7 @@ class Classifier(InNotebooks):
         """Load the model file at `path`.
 
         Raises:
-            ArtifactError: there is no such file, it is damaged or not ours, or it is of a newer format.
+            ArtifactError: there is no such file, it is damaged, not a textcls model, or of a newer format.
         """
         if not isinstance(path, str | Path):
             raise InputError(f"A model file is loaded by its path, not by {type(path).__name__}.")
@@ -91,13 +91,13 @@ class Classifier(InNotebooks):
         return found
 
     def known_as(self, given: str) -> str:
-        """Return the label that a name means, which may be its last part or look the same; else the name.
+        """Return the label that a name means, which may be its last part or look the same as it; else the name.
 
         Raises:
-            ConfigError: several labels end so.
+            ConfigError: several labels end in this part.
         """
         label = as_known(given, self.labels)
-        # With a sign behind it, it names no label.
+        # With a separator at its end, it names a node.
         if self.tree is None or label.endswith(self.tree.separator.strip()):
             return label
         return full_name(self.labels, self.tree, label)
@@ -107,7 +107,7 @@ class Classifier(InNotebooks):
         """Load the model file whose content is `data`; messages name it `path`.
 
         Raises:
-            ArtifactError: it is damaged or not ours, or it is of a newer format.
+            ArtifactError: it is damaged, not a textcls model, or of a newer format.
         """
         graph = Graph.from_bytes(data, Path(path))
         self_test(graph)
@@ -116,10 +116,10 @@ class Classifier(InNotebooks):
         return found
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as the path of the file that it was loaded from, which is loaded anew where it arrives.
+        """Pickle as the path of its file, which is loaded again on arrival.
 
-        So it can go to other processes, and to other machines that have the same file at the same path. What was loaded
-        from bytes is pickled as these.
+        It can thus be sent to other processes, and to other machines with the same file at the same path. A model
+        loaded from bytes is pickled as these bytes.
         """
         if self._content is not None:
             return Classifier.from_bytes, (self._content, self.path)
@@ -129,7 +129,7 @@ class Classifier(InNotebooks):
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Classifier":
-        # Nothing of it changes.
+        # It is immutable.
         return self
 
     @property
@@ -155,16 +155,15 @@ class Classifier(InNotebooks):
 
         Args:
             texts: a text, or a sequence of texts; a sequence gives a list in the same order. A text is a string as the
-                model reads it, or a row: a mapping, or a row of a pandas table, with the text columns of the training,
-                `info.text_columns`, and, if the model reads any, columns beside the text, `info.columns`; of these,
-                what is not there is missing.
-            explain: also say what each token added to each label.
-            threshold: score below which the decision is `abstain`; by default the model's own, if it has one. Where a
-                text may have several labels: the probability from which on each is assigned; by default that of the
-                label.
+                model reads it, or a row: a mapping, or a row of a pandas table, with the text columns of training,
+                `info.text_columns`, and, if the model reads any, columns beside the text, `info.columns`; those that
+                are absent are missing values.
+            explain: also return what each token added to each label.
+            threshold: score below which the decision is `abstain`; by default the model's own, if it has one. If a text
+                may have several labels: the probability from which each is assigned; by default each label's own.
 
         Raises:
-            InputError: something else than text was given, or a row lacks a column.
+            InputError: something other than text was given, or a row lacks a column.
             ConfigError: the threshold is not a probability.
         """
         threshold = self.info.threshold if threshold is None else checked_threshold(threshold)
@@ -179,26 +178,26 @@ class Classifier(InNotebooks):
         read = [text if isinstance(text, str) else self._text(text, f"Text {i}") for i, text in enumerate(given)]
         answers: list[Prediction | None] = [None] * len(read)
         lengths = [len(text) for text in read]
-        # Texts of similar length together, shortest first, so that little is padding.
+        # Batch texts of similar length, shortest first, so that there is little padding.
         for which in self.cost.divide(lengths, sorted(range(len(read)), key=lengths.__getitem__)):
             for i, answer in zip(which, self._predict_batch([read[i] for i in which], explain, threshold), strict=True):
                 answers[i] = answer
         return [answer for answer in answers if answer is not None]
 
     def read_rows(self, rows: Iterable[tuple[Text, Target_T]]) -> Iterator[tuple[str, Target_T]]:
-        """Yield labelled rows with their texts as the model reads them, which `predict` takes as well.
+        """Yield labelled rows with their texts as the model reads them, which `predict` accepts as well.
 
         Args:
-            rows: a text and what it should get each; a text as `predict` says.
+            rows: pairs of a text, as for `predict`, and its expected result.
 
         Raises:
-            InputError: one is no such pair, or lacks a column.
+            InputError: one is not such a pair, or lacks a column.
         """
         for i, (text, target) in enumerate(pairs(rows)):
             yield self._text(text, f"Row {i}"), target
 
     def _text(self, given: object, where: str) -> str:
-        """Return a text as the model reads it; `where` is what it is called in messages."""
+        """Return a text as the model reads it; messages name it `where`."""
         if isinstance(given, str):
             return given
         if isinstance(given := row_of(given, self.info.text_columns), Mapping):
@@ -212,10 +211,10 @@ class Classifier(InNotebooks):
     def explain(self, texts: Iterable[Text]) -> list[Explanation]: ...
 
     def explain(self, texts: Text | Iterable[Text]) -> Explanation | list[Explanation]:
-        """Say of one text or several what each token added: the explanations of `predict(texts, explain=True)`.
+        """Explain one text or several: return the explanations of `predict(texts, explain=True)`.
 
         Raises:
-            InputError: as `predict` says.
+            InputError: as in `predict`.
         """
         answers = self.predict(texts, explain=True)
         if isinstance(answers, Prediction):
@@ -228,8 +227,8 @@ class Classifier(InNotebooks):
         They add up to the contributions of the tokens, label by label.
 
         Raises:
-            ConfigError: the model does not say what its rows add: it mixes tokens, or has many seeds.
-            InputError: something else than a text was given.
+            ConfigError: the file does not return what its rows add: it mixes tokens, or has many seeds.
+            InputError: something other than a text was given.
         """
         if not isinstance(text := row_of(text, self.info.text_columns), str | Mapping):
             require_sequence(text, "texts")
@@ -242,7 +241,7 @@ class Classifier(InNotebooks):
         return self.graph.sub_token_attributions(self._text(text, "The row"))
 
     def _support(self, outputs: Mapping[str, Any], number: int) -> SupportAttention | None:
-        """Return the attention over support rows of text `number`, where labels are prototypes."""
+        """Return the attention over support rows of text `number`, if labels are prototypes."""
         prototypes = self.info.prototypes
         return None if prototypes is None else SupportAttention(prototypes, outputs[artifact.SUPPORT][number])
 
@@ -288,17 +287,17 @@ class Classifier(InNotebooks):
                 threshold,
                 tokens,
                 thresholds,
-                # What lies behind the text fills up the batch.
+                # After the text there is only padding.
                 tokens - int(np.count_nonzero(known[:tokens])),
                 self.tree,
             )
 
 
 def require_classifier(given: object) -> None:
-    """Refuse what is not a classifier, such as the path of one.
+    """Refuse anything that is not a classifier, such as the path of one.
 
     Raises:
-        InputError: it is something else.
+        InputError: it is not a classifier.
     """
     if not isinstance(given, Classifier):
         raise InputError(
@@ -307,10 +306,10 @@ def require_classifier(given: object) -> None:
 
 
 def _arrived(path: Path, sha256: str) -> Classifier:
-    """Load what was pickled.
+    """Load a pickled classifier.
 
     Raises:
-        ArtifactError: the file cannot be used, it is not on this machine, or it is another one.
+        ArtifactError: the file cannot be used, is not on this machine, or is a different one.
     """
     if not path.exists():
         raise ArtifactError(

@@ -1,11 +1,11 @@
 """Columns beside the text: categories, numbers and dates, as a model reads them.
 
-What stands in a row, whatever its type, becomes one to four cells, which are strings: of a category the value, of a
-number the shortest decimal, of a date the days since 1970 and its month, weekday and hour. An empty cell is a missing
-one. The graph of a model with columns has them as a second input, `columns` [B, cells]: numbers first, then categories.
+A value of any type becomes one to four cells, which are strings: the value of a category, the shortest decimal of a
+number, or the days since 1970, month, weekday and hour of a date. An empty cell is a missing value. The graph of a
+model with columns gets them as a second input, `columns` [B, cells]: numbers first, then categories.
 
-On its way through files, batches, processes and requests a row is one string (`pack`): its cells, then its text, told
-apart by the separators that ASCII has for that.
+In files, batches, processes and requests a row is one string (`pack`): its cells, then its text, separated by the
+separator characters of ASCII.
 """
 
 import math
@@ -20,16 +20,16 @@ from textcls.model.cell_values import category, decimal, moment, number
 from textcls.model.labels import unpaired_surrogate
 
 Kind = Literal["category", "number", "date"]
-# Why a value says nothing: there is none; there should be a number or a date; no row of the training had it.
+# Why a value gives no information: there is none; it is not a number or date; or no training row had it.
 Silence = Literal["missing", "not understood", "unseen"]
 KINDS: Final = get_args(Kind)
-# What follows the cells of a row, and what stands between them: the separators of records and of units.
+# The ends of the cells of a row, and what separates them: ASCII's record and unit separators.
 END_OF_CELLS: Final = "\x1e"
 BETWEEN_CELLS: Final = "\x1f"
-# Of a date, what else there is beside its day.
+# The parts of a date besides its day.
 DATE_PARTS: Final = ("month", "weekday", "hour")
 MOST_COLUMNS: Final = 200
-# How tables say that there is no number, or no date.
+# How tables write a missing number or date.
 _NOTHING: Final = ("", "nan", "null", "none", "na", "n/a", "unknown", "-", "?", r"\n")
 _EPOCH: Final = datetime(1970, 1, 1)
 _WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -42,10 +42,10 @@ class Column:
     Attributes:
         name: its name.
         kind: how it is read.
-        values: the values of a category that occurred in training, the most frequent first; none for other kinds.
-        knots: the rising values between which the curve of a number or a date is linear; none before it is fitted.
-        date_format: how most of its dates are written (as `datetime.strptime` reads them), where not as ISO 8601 says.
-        decimal_comma: of numbers, whether 1,234 is less than two, and 1.234 more than a thousand.
+        values: the values of a category that occurred in training, most frequent first; empty for other kinds.
+        knots: the rising values between which the curve of a number or date is linear; empty before it is fitted.
+        date_format: the format of most of its dates (as in `datetime.strptime`), if not ISO 8601.
+        decimal_comma: for numbers, whether 1,234 is less than two, and 1.234 more than a thousand.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Column:
     def cells(self, value: object) -> tuple[str, ...]:
         """Return the cells of a value: the number, if there is one, then the categories.
 
-        What is not a number where there should be one, or no date, is missing.
+        A value of a number or date column that is not one is missing.
 
         Raises:
             ValueError: it is a list or an object.
@@ -96,7 +96,7 @@ class Column:
         """Read plain data, and check it.
 
         Raises:
-            ValueError: that is not a column.
+            ValueError: it is not a column.
         """
         if not isinstance(found, dict) or {"decimal_comma", *found} != set(cls.__slots__):
             raise ValueError("columns holds something that is not a column")
@@ -117,11 +117,11 @@ def cells_of(fields: Mapping[str, Any], columns: Sequence[Column]) -> list[str]:
     """Return the cells of a row: the numbers of all columns, then their categories.
 
     Args:
-        fields: the row, by the names of its columns; one that it has not is missing.
-        columns: those of the model.
+        fields: the row, by the names of its columns; absent ones are missing values.
+        columns: the columns of the model.
 
     Raises:
-        ValueError: one holds a list or an object; the text says which.
+        ValueError: one contains a list or an object; the message says which.
     """
     numbers: list[str] = []
     categories: list[str] = []
@@ -136,12 +136,12 @@ def cells_of(fields: Mapping[str, Any], columns: Sequence[Column]) -> list[str]:
 
 
 def not_understood(fields: Mapping[str, Any], columns: Sequence[Column], cells: Sequence[str]) -> list[str]:
-    """Return the columns whose values are not numbers or dates where there should be some.
+    """Return the number and date columns whose values are not numbers or dates.
 
     Args:
-        fields: as of `cells_of`.
-        columns: likewise.
-        cells: what that returned.
+        fields: as for `cells_of`.
+        columns: as for `cells_of`.
+        cells: the result of `cells_of`.
     """
     with_numbers = (column.name for column in columns if column.numbers)
     empty = [name for name, cell in zip(with_numbers, cells, strict=False) if not cell and fields.get(name) is not None]
@@ -149,7 +149,7 @@ def not_understood(fields: Mapping[str, Any], columns: Sequence[Column], cells: 
 
 
 def categories_of(cells: Sequence[str], columns: Sequence[Column]) -> Iterator[tuple[str, str, bool]]:
-    """Yield of each category that a row has the column, the value, and whether a model of these columns knows it."""
+    """Yield the column and value of each category in a row, and whether a model with these columns knows it."""
     cells = cells[sum(column.numbers for column in columns) :]
     at = 0
     for column in columns:
@@ -159,7 +159,7 @@ def categories_of(cells: Sequence[str], columns: Sequence[Column]) -> Iterator[t
 
 
 def silent(fields: Mapping[str, Any], columns: Sequence[Column]) -> Iterator[tuple[str, Silence]]:
-    """Yield the columns that say nothing of a row, and why; arguments and errors are those of `cells_of`."""
+    """Yield the columns that give no information on a row, and why; arguments and errors are those of `cells_of`."""
     for column in columns:
         value = fields.get(column.name)
         cells = column.cells(value)
@@ -175,7 +175,7 @@ def _known(values: tuple[str, ...]) -> frozenset[str]:
 
 
 def some_cells(cells: Sequence[str], columns: Sequence[Column], kept: Sequence[Column]) -> list[str]:
-    """Return of the cells of a row, which has `columns`, those of the columns in `kept`."""
+    """Return those cells of a row with `columns` that belong to the columns in `kept`."""
     names = {column.name for column in kept}
     return [cell for cell, name in zip(cells, columns_of_cells(columns), strict=True) if name in names]
 
@@ -186,10 +186,10 @@ def pack(cells: Sequence[str], text: str) -> str:
 
 
 def unpack(row: str, columns: Sequence[Column]) -> tuple[list[str], str]:
-    """Return the cells and the text of a row that `pack` made; of a text alone all cells are missing.
+    """Return the cells and the text of a row made by `pack`; if it is only a text, all cells are missing.
 
     Raises:
-        InputError: it has other cells than a model of these columns reads.
+        InputError: it does not have the number of cells that a model with these columns reads.
     """
     number = count(columns)
     head, end, text = row.partition(END_OF_CELLS)
@@ -209,13 +209,13 @@ def count(columns: Sequence[Column]) -> int:
 
 
 def columns_of_cells(columns: Sequence[Column]) -> list[str]:
-    """Return the name of the column of each cell of a row, in their order."""
+    """Return the column name of each cell of a row, in order."""
     numbers = [column.name for column in columns for _ in range(column.numbers)]
     return numbers + [column.name for column in columns for _ in range(column.categories)]
 
 
 def names_of_cells(columns: Sequence[Column]) -> list[str]:
-    """Return what the cells of a row are called, in their order: `opened`, and `opened (weekday)`."""
+    """Return the names of the cells of a row, in order: `opened`, and `opened (weekday)`."""
     numbers = [column.name for column in columns if column.numbers]
     parts = [
         [f"{column.name} ({part})" for part in DATE_PARTS] if column.kind == "date" else [column.name]
@@ -226,12 +226,12 @@ def names_of_cells(columns: Sequence[Column]) -> list[str]:
 
 
 def named_cell(name: str, value: str) -> str:
-    """Return what a cell is called among words: `product = lamp`, or `product is missing`."""
+    """Return the description of a cell to list among words: `product = lamp`, or `product is missing`."""
     return f"{name} = {value}" if value else f"{name} is missing"
 
 
 def told(columns: Sequence[Column], cells: Sequence[str]) -> list[str]:
-    """Return the cells of a row as a person reads them: days since 1970 as dates."""
+    """Return the cells of a row in readable form, with days since 1970 as dates."""
     dates = [column.kind == "date" for column in columns if column.numbers]
     dates += [False] * (len(cells) - len(dates))
     return [_date_of(cell) if is_date and cell else cell for is_date, cell in zip(dates, cells, strict=True)]
@@ -246,10 +246,10 @@ def _date_of(days: str) -> str:
 
 
 def require_columns(columns: Sequence[Column], others: Sequence[str]) -> None:
-    """Refuse columns that cannot stand beside each other, or beside those of text and label.
+    """Refuse columns that cannot be combined with each other, or with those of text and label.
 
     Raises:
-        InputError: one comes twice, has no UTF-8 form, or there are too many.
+        InputError: one occurs twice or is not valid UTF-8, or there are too many.
     """
     if len(columns) > MOST_COLUMNS:
         raise InputError(f"There are {len(columns):,} columns beside the text; a model reads {MOST_COLUMNS} at most.")

@@ -1,6 +1,6 @@
 """Linear contrasts of logits: weights of the labels that turn contributions into one number.
 
-They sum to zero, but for those of a label by itself.
+They sum to zero, except for those of a label by itself.
 """
 
 from collections.abc import Sequence
@@ -13,9 +13,9 @@ Float64 = NDArray[np.float64]
 
 
 def one_against_rest(probabilities: Float32, numbers: Sequence[int]) -> Float64:
-    """Return the contrasts of labels with all others [labels, numbers], one a column.
+    """Return the contrasts of labels with all others [labels, numbers], one per column.
 
-    A column holds 1 at its label and, at the others, their probabilities, negative, scaled to sum to -1.
+    A column is 1 at its label, and at the others their negative probabilities, scaled to sum to -1.
 
     Args:
         probabilities: the probabilities of one text [labels].
@@ -25,7 +25,7 @@ def one_against_rest(probabilities: Float32, numbers: Sequence[int]) -> Float64:
     weight = np.tile(probabilities.astype(np.float64)[:, None], (1, len(numbers)))
     weight[numbers, columns] = 0.0
     total = weight.sum(0)
-    # Of a label that is certain the others' probabilities may all be zero.
+    # If a label is certain, the others' probabilities may all be zero.
     weight = np.where(total > 0, weight / np.where(total > 0, total, 1.0), 1 / max(1, len(weight) - 1))
     weight[numbers, columns] = -1.0
     return np.negative(weight)
@@ -34,8 +34,8 @@ def one_against_rest(probabilities: Float32, numbers: Sequence[int]) -> Float64:
 def evidence_of_all(probabilities: Float32, contributions: Float64) -> Float64:
     """Return contributions [tokens, labels] times the contrasts of all labels with all others.
 
-    It is the product with `one_against_rest`, without its labels x labels weights: the mean of the rest is that of all
-    labels less a label's own part. Of the most probable label that difference would cancel, so it has its own column.
+    It equals the product with `one_against_rest`, without its labels x labels weights: the mean of the rest is that of
+    all labels minus a label's own part. For the most probable label it would cancel, so its column is used.
 
     Args:
         probabilities: the probabilities of one text [labels].
@@ -53,9 +53,9 @@ def evidence_of_all(probabilities: Float32, contributions: Float64) -> Float64:
 
 
 def each_alone(labels: int, numbers: Sequence[int]) -> Float64:
-    """Return what stands in the place of contrasts where labels do not compete [labels, numbers]: each logit itself.
+    """Return the weights to use instead of contrasts if labels do not compete [labels, numbers]: each logit itself.
 
-    A sigmoid a label answers for it alone: its logit is, but for scale and shift, the log-odds of the label.
+    Each label has its own sigmoid: its logit is the log-odds of the label, except for scale and shift.
     """
     weight = np.zeros((labels, len(numbers)))
     weight[numbers, np.arange(len(numbers))] = 1.0
@@ -65,14 +65,14 @@ def each_alone(labels: int, numbers: Sequence[int]) -> Float64:
 def group_against_group(probabilities: Float32, group: Sequence[int], other: Sequence[int]) -> Float64:
     """Return the contrast of a group of labels, such as those below a node of a tree, with another [labels].
 
-    Each label counts by its share of its group's probability, so that the one group's weights sum to 1 and the other's
-    to -1. Held against all others, that is the gradient of the group's log-odds, in units of the temperature: of a
-    group of one label it is `one_against_rest`.
+    Each label is weighted by its share of its group's probability, so the weights of the groups sum to 1 and -1.
+    Compared with all others, this is the gradient of the group's log-odds, in units of the temperature: for a group of
+    one label it is `one_against_rest`.
 
     Args:
         probabilities: the probabilities of one text [labels].
-        group: the labels of the one, by number.
-        other: those of the other; the two have none in common.
+        group: the numbers of the group's labels.
+        other: the numbers of the other group's labels; the two must not overlap.
     """
     weight = np.zeros(len(probabilities))
     for numbers, sign in ((group, 1.0), (other, -1.0)):
@@ -83,7 +83,7 @@ def group_against_group(probabilities: Float32, group: Sequence[int], other: Seq
 
 
 def one_against_one(labels: int, number: int, other: int) -> Float64:
-    """Return the contrast of two of so many labels [labels]: 1 at the one, -1 at the other."""
+    """Return the contrast of two labels [labels]: 1 at `number`, -1 at `other`."""
     weight = np.zeros(labels)
     weight[number], weight[other] = 1.0, -1.0
     return weight

@@ -1,6 +1,6 @@
-"""The exact split of a text's logits over its tokens, and the attributions that every consumer shows of it.
+"""The exact split of a text's logits over its tokens, and the attributions that all outputs show.
 
-The command line, the HTML page, notebooks and the server all read this one object: `Explanation.attribution` is what
+The command line, the HTML page, notebooks and the server all use this one object: `Explanation.attribution` is what
 they rank and colour by, `Explanation.as_json` is what they write.
 """
 
@@ -30,9 +30,9 @@ from textcls.model.labels import label_number
 from textcls.model.prototypes import SupportAttention, SupportWeight
 from textcls.model.units import UNITS, Span, Unit, reading_unit, unit_spans
 
-# Support rows of a label that are told of.
+# Number of support rows of a label that are shown.
 SHOWN_SUPPORT: Final = 3
-# Keys of what is told of a cell.
+# JSON keys of a cell.
 _CELL: Final = ("name", "value", "added")
 
 
@@ -41,7 +41,7 @@ class TokenAttribution(NamedTuple):
 
     `text` is the token as the caller wrote it, `source[start:end]`; `attention` its attention probability;
     `contributions` what it added to the logit of each label, signed; `known` is false if the word is
-    unknown to the model: training has not seen it, or it was left out for size.
+    unknown to the model: it did not occur in training, or was left out to save space.
 
     Examples:
         >>> answer = textcls.Classifier.load("tickets.onnx").predict("my card was charged twice", explain=True)
@@ -62,9 +62,9 @@ class CellContribution(NamedTuple):
 
     Attributes:
         name: the name of the column, with the part of a date: `opened (weekday)`.
-        value: what stands in the cell, as a person reads it; empty where it is missing.
+        value: the value of the cell in readable form; empty if it is missing.
         contributions: what it added to the logit of each label [labels].
-        cell: what stands in it, as the model reads it.
+        cell: the value of the cell as the model reads it.
     """
 
     name: str
@@ -85,14 +85,14 @@ def added_by_parts(explanation: "Explanation") -> Float64:
 
 
 class Spread(NamedTuple):
-    """How far an attribution depends on the model: where its values lie in several models of the same rows.
+    """How much an attribution depends on the model: the range of its values over several models of the same rows.
 
     Attributes:
-        low, high: of each token the interval in which 95 of 100 further models' values lie [tokens].
-        models: how many there are, the explained one among them.
-        agreed: how many of them answer as that one does.
-        lowest_score: the smallest probability that one gives the label.
-        highest_score: the largest.
+        low, high: for each token, the interval that contains the values of 95 of 100 further models [tokens].
+        models: how many models there are, including the explained one.
+        agreed: how many of them give the same answer as the explained one.
+        lowest_score: the smallest probability that any of them gives the label.
+        highest_score: the largest one.
     """
 
     low: Float32
@@ -104,7 +104,7 @@ class Spread(NamedTuple):
 
     @property
     def sure(self) -> NDArray[np.bool_]:
-        """Whether the interval of a token lies on one side of zero [tokens]."""
+        """Whether the interval of each token lies entirely on one side of zero [tokens]."""
         return (self.low > 0) | (self.high < 0)
 
     def as_json(self) -> dict[str, Any]:
@@ -121,21 +121,21 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Attribution:
-    """One number a token: how far it speaks for `label`, against all other labels or against one.
+    """One number per token: how strongly it speaks for `label`, against all other labels or against one.
 
-    It is the same contrast of the contributions, of the bias and of the logits, so that up to rounding
-    `bias + values.sum() == total`, with what `cells` added where there are columns beside the text.
+    The same contrast is applied to the contributions, the bias and the logits, so that up to rounding
+    `bias + values.sum() == total`, plus the values of `cells` if there are columns beside the text.
 
     Attributes:
-        label: the label explained, or the node above labels.
-        against: the one label, or node, it is held against; None for all others, weighted by their probabilities.
+        label: the explained label, or node above labels.
+        against: the one label, or node, to compare with; None for all others, weighted by their probabilities.
         values: the contrast of each token's contributions [tokens], in logits.
-        bias: that of the bias.
-        total: that of the logits of the whole text.
-        contrast: how much each label counts [labels]; see `textcls.model.contrast`.
-        sizes: of how many tokens each value is the sum [tokens]; ones but for an explanation that is grouped by units.
-        cells: that of each cell of columns beside the text, with its name and value; they are part of the total.
-        spread: the range of the values over several models, where there are such (`textcls.explain.stability`).
+        bias: the contrast of the bias.
+        total: the contrast of the logits of the whole text.
+        contrast: the weight of each label [labels]; see `textcls.model.contrast`.
+        sizes: how many tokens each value sums over [tokens]; all 1 unless the explanation is grouped by units.
+        cells: name, value and contrast of each cell of columns beside the text; they are part of the total.
+        spread: the range of the values over several models, if available (`textcls.explain.stability`).
     """
 
     label: str
@@ -150,12 +150,12 @@ class Attribution:
 
     @property
     def means(self) -> Float64:
-        """The mean over the tokens of each unit [tokens]: what units are tinted by; of tokens the values themselves."""
+        """The mean over the tokens of each unit [tokens], by which units are coloured; for tokens the values."""
         return self.values.astype(np.float64) / self.sizes
 
     @property
     def kind(self) -> str:
-        """What the values are called: the evidence for a label, or its difference from another."""
+        """The name of the values: the evidence for a label, or its difference from another."""
         return "evidence" if self.against is None else "difference"
 
     def strongest(self, k: int | None = None) -> NDArray[np.int64]:
@@ -169,7 +169,7 @@ class Attribution:
         return np.argsort(-np.abs(self.values), kind="stable")[:k]
 
     def share(self, tokens: NDArray[np.int64] | NDArray[np.bool_]) -> float:
-        """The share of the sum of |values|, of tokens and cells, that these tokens carry, 0 to 1; 1 of nothing."""
+        """The share of these tokens in the sum of |values| of tokens and cells, 0 to 1; 1 if the sum is 0."""
         every = np.abs(self.values.astype(np.float64))
         total = float(every.sum()) + sum(abs(value) for _, _, value in self.cells)
         return min(1.0, float(every[tokens].sum()) / total) if total else 1.0
@@ -192,8 +192,8 @@ class Explanation:
     """The exact split of a text's logits over its tokens.
 
     `bias[label] + sum(token.contributions[label] for token in tokens) == logits[label]`, up to 32-bit rounding
-    (`completeness_error`), with what `cells` added where there are columns beside the text. It is the accounting of
-    this model's answer, not a claim about causes.
+    (`completeness_error`), plus the contributions of `cells` if there are columns beside the text. It accounts for
+    this model's answer and is no claim about causes.
 
     Attributes:
         text: the classified text.
@@ -201,16 +201,16 @@ class Explanation:
         bias_values: logits of the empty text [labels].
         probability_values: calibrated probabilities of this text [labels].
         logit_values: logits of this text [labels].
-        attention_output: the model's output for this text [T]; zero behind the last token.
+        attention_output: the model's output for this text [T]; zero after the last token.
         contribution_output: likewise [T, labels].
-        known_output: likewise [T]; false at a word that is unknown to the model: training has not seen it, or it was
-            left out for size.
+        known_output: likewise [T]; false at a word that is unknown to the model: it did not occur in training, or was
+            left out to save space.
         several: whether a text may have several labels, which then do not compete.
         support: the support rows that its prototypes are made of; None if labels are not prototypes.
-        unit: what stands in the place of tokens: of one by tokens `grouped` makes one by words, phrases or sentences.
-        groups: first token of each unit, and the one behind its last; None where tokens are not grouped.
-        cells: what each cell of columns beside the text added; none where there are none.
-        tree: the tree of the labels, if they are paths; None if they are none.
+        unit: the unit of the explanation: `grouped` turns one by tokens into one by words, phrases or sentences.
+        groups: for each unit its first token and the one after its last; None if tokens are not grouped.
+        cells: what each cell of columns beside the text added; empty if there are none.
+        tree: the tree of the labels if they are paths, else None.
 
     Examples:
         >>> answer = textcls.Classifier.load("tickets.onnx").predict("my card was charged twice", explain=True)
@@ -234,21 +234,21 @@ class Explanation:
     tree: LabelPaths | None = None
 
     def _repr_html_(self) -> str:
-        # What notebooks show.
+        # Called by notebooks.
         return str(above("textcls.display.html.explanation:explanation_fragment")(self.readable()))
 
     @property
     def row(self) -> str:
-        """The text as the model reads it: with its cells, if there are columns beside it."""
+        """The text as the model reads it: with its cells, if there are columns beside the text."""
         return self.row_with(self.text)
 
     def row_for(self, columns: Sequence[Column]) -> str:
-        """Return the text as a model of other columns reads it; what that reads and this does not is missing."""
+        """Return the text as a model with other columns reads it; columns not known here are missing."""
         found = {one.name: one.cell for one in self.cells}
         return pack([found.get(name, "") for name in names_of_cells(columns)], self.text) if columns else self.text
 
     def row_with(self, text: str) -> str:
-        """Return another text in the same row, as the model reads it."""
+        """Return another text with the cells of this row, as the model reads it."""
         return pack([one.cell for one in self.cells], text) if self.cells else text
 
     @property
@@ -273,13 +273,13 @@ class Explanation:
 
     @property
     def completeness_error(self) -> float:
-        """The largest difference between a logit and the bias and contributions that should add up to it."""
+        """The largest difference between a logit and the sum of its bias and contributions."""
         added = self.contribution_output.sum(0) + sum(cell.contributions for cell in self.cells)
         return float(np.abs(self.bias_values + added - self.logit_values).max())
 
     @cached_property
     def spans(self) -> tuple[tuple[int, int], ...]:
-        """Start and end in `text` of each token that was read, or of each unit."""
+        """The start and end in `text` of each token that was read, or of each unit."""
         if self.groups is None:
             return tuple(tokenizer.token_spans(self.text, len(self.attention_output)))
         tokens = list(tokenizer.token_spans(self.text, self.groups[-1][1] if self.groups else 0))
@@ -287,17 +287,16 @@ class Explanation:
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """How many tokens each unit has [tokens]; ones where tokens are not grouped."""
+        """The number of tokens in each unit [tokens]; all 1 if tokens are not grouped."""
         if self.groups is None:
             return np.ones(len(self.spans), np.int64)
         return np.array([behind - first for first, behind in self.groups], np.int64)
 
     def grouped(self, unit: Unit) -> "Explanation":
-        """Return the same explanation by words, phrases or sentences: of each the sum over its tokens, as exact.
+        """Return the same explanation by words, phrases or sentences, each with the sum over its tokens, just as exact.
 
-        Everything that is said of tokens is then said of units; `Attribution.means` are the averages over their tokens.
-        The rules of segmentation stand in `textcls.model.units`. A unit is known if any
-        of its tokens is.
+        Everything about tokens then applies to units; `Attribution.means` are the averages over their tokens. The
+        segmentation rules are in `textcls.model.units`. A unit is known if any of its tokens is.
 
         Raises:
             ConfigError: there is no such unit, or the explanation is grouped already.
@@ -324,11 +323,11 @@ class Explanation:
         )
 
     def readable(self) -> "Explanation":
-        """Return the same explanation by the smallest units that people read: words where tokens are letters."""
+        """Return the same explanation by the smallest units that people read: by words if tokens are letters."""
         return self if self.groups is not None else self.grouped(reading_unit(self.text))
 
     def units_as_json(self, labels: Sequence[str] | None = None) -> list[dict[str, Any]]:
-        """The units as plain data, in reading order: `tokens` are the numbers of the first and of that behind the last.
+        """The units as plain data, in reading order: `tokens` are the first token's number and the last one's plus 1.
 
         Raises:
             ConfigError: there is no such label.
@@ -366,13 +365,13 @@ class Explanation:
         return self.known_output[: len(self.spans)]
 
     def attribution(self, label: str | None = None, against: str | None = None) -> Attribution:
-        """How far each token speaks for `label` (the most probable by default), against all others or against one.
+        """How strongly each token speaks for `label` (by default the most probable), against all others or one.
 
-        Where labels are paths of a tree, either may be a node above labels: these count by their shares of its
+        If labels are paths of a tree, either may be a node above labels, which are then weighted by their shares of its
         probability.
 
         Raises:
-            ConfigError: there is no such label, both are the same, or one stands above the other.
+            ConfigError: there is no such label, both are the same, or one is above the other.
         """
         name = self.label if label is None else full_name(self.labels, self.tree, label)
         against = None if against is None else full_name(self.labels, self.tree, against)
@@ -383,7 +382,7 @@ class Explanation:
         return Attribution(name, against, values.astype(np.float32), bias, total, contrast, self.sizes, cells=cells)
 
     def _contrast(self, name: str, against: str | None) -> Float64:
-        """Return how much each label counts in the evidence for a label, or node, and not for another [labels]."""
+        """Return the weight of each label in the evidence for a label or node against another [labels]."""
         own = self.below(name)
         if against is None and len(own) == 1:
             return self.contrasts(own)[:, 0]
@@ -393,7 +392,7 @@ class Explanation:
         return group_against_group(self.probability_values, own, other)
 
     def below(self, name: str) -> list[int]:
-        """Return the numbers of the labels that a name stands for: its own, or of a node those below it.
+        """Return the numbers of the labels that a name stands for: that of a label, or those below a node.
 
         Raises:
             ConfigError: there is neither such a label nor such a node.
@@ -401,7 +400,7 @@ class Explanation:
         return labels_below(self.labels, self.tree, name)
 
     def score(self, name: str) -> float:
-        """Return the probability of a label; of a node that of the labels below it together.
+        """Return the probability of a label, or the sum over the labels below a node.
 
         Raises:
             ConfigError: there is neither such a label nor such a node.
@@ -414,20 +413,20 @@ class Explanation:
         return added if self.several else evidence_of_all(self.probability_values, added)
 
     def contrasts(self, numbers: Sequence[int]) -> Float64:
-        """Return how much each label counts in the evidence for labels [labels, numbers], these given by number.
+        """Return the weight of each label in the evidence for the labels with these numbers [labels, numbers].
 
-        A label stands against all others, or, where a text may have several, for itself.
+        A label is compared with all others, or, if a text may have several labels, stands for itself.
         """
         if self.several:
             return each_alone(len(self.labels), numbers)
         return one_against_rest(self.probability_values, numbers)
 
     def columns(self, attribution: Attribution) -> list[int]:
-        """The numbers of the labels whose contributions are shown beside `attribution`: its own, and the closest other.
+        """The numbers of the labels whose contributions are shown beside `attribution`: its own, and one other.
 
-        That is the one it is held against, or else the most probable of the others. Where a text may have several
-        labels and one stands alone, there is nothing beside it: its values are its contributions. Nor is there beside
-        a node, which has none of its own.
+        That is the one it is compared with, or else the most probable of the others. If a text may have several labels
+        and none is compared with, nothing is shown: the values are the contributions. Nor is there anything for a node,
+        which has no contributions of its own.
         """
         if (self.several and attribution.against is None) or attribution.label not in self.labels:
             return []
@@ -437,9 +436,9 @@ class Explanation:
     def evidence(self, label: str | None = None) -> Float32:
         """What each token added for `label` against all others [tokens]; by default for the most probable label.
 
-        That is its contribution to the label less the mean of those to the others, weighted by their probabilities:
-        to first order the change of the label's log-odds, in units of the temperature. Of two labels it is the
-        difference. Where a text may have several labels, it is the contribution to the label itself.
+        That is its contribution to the label minus the mean of those to the others, weighted by their probabilities:
+        to first order the change of the label's log-odds, in units of the temperature. With two labels it is the
+        difference. If a text may have several labels, it is the contribution to the label itself.
 
         Raises:
             ConfigError: there is no such label.
@@ -449,7 +448,7 @@ class Explanation:
     def contrast(self, label: str | None = None, against: str | None = None) -> Float32:
         """Why `label` and not `against`: the difference of each token's contributions to the two [tokens].
 
-        With the difference of the biases it adds up to the difference of the logits.
+        The differences and that of the biases add up to the difference of the logits.
 
         Args:
             label: by default the most probable label.
@@ -474,7 +473,7 @@ class Explanation:
         return self._listed(self.attribution(label).strongest(k))
 
     def covered(self, k: int, label: str | None = None) -> float:
-        """The share of all |evidence| that `top(k, label)` carries, 0 to 1; 1 for a text without evidence.
+        """The share of `top(k, label)` in all |evidence|, 0 to 1; 1 for a text without evidence.
 
         Raises:
             ConfigError: there is no such label, or `k` is negative.
@@ -488,9 +487,9 @@ class Explanation:
         return self._listed(np.flatnonzero(~self.known))
 
     def nearest(self, label: str | None = None, k: int = SHOWN_SUPPORT) -> list[SupportWeight]:
-        """The `k` support rows that carried `label` (by default the most probable), where labels are prototypes.
+        """The `k` support rows with the most weight for `label` (by default the most probable), if it is a prototype.
 
-        None carried a node.
+        For a node there are none.
 
         Raises:
             ConfigError: there is no such label.
@@ -500,7 +499,7 @@ class Explanation:
 
     @property
     def known_share(self) -> float:
-        """The share of the winner's |evidence| on words that the model knows."""
+        """The share of the winner's |evidence| that is on words known to the model."""
         return self.attribution().share(self.known)
 
     @cached_property
@@ -509,12 +508,12 @@ class Explanation:
         return self._listed(np.arange(len(self.spans)))
 
     def as_json(self, labels: Sequence[str] | None = None) -> dict[str, Any]:
-        """The explanation as plain data: the one form of the command line, the server and files.
+        """The explanation as plain data, in the form of the command line, the server and files.
 
-        `completeness_error` is that of all labels.
+        `completeness_error` is over all labels.
 
         Args:
-            labels: those whose bias, logits and contributions are wanted, in this order; all by default.
+            labels: the labels whose bias, logits and contributions to include, in this order; all by default.
 
         Raises:
             ConfigError: there is no such label.
@@ -525,7 +524,7 @@ class Explanation:
         number = {name: i for i, name in enumerate(self.labels)}
         columns = [number[name] if name in number else self._number(name) for name in names]
         text = self.text
-        # Written out, and not made of `tokens`: a server does this for each text.
+        # Not made from `tokens`, for speed: a server does this for each text.
         rows = zip(
             self.spans,
             self.attention.tolist(),
@@ -574,7 +573,7 @@ class Explanation:
         return f"Explanation(label={self.label!r}, tokens={len(self.spans)})"
 
     def _listed(self, numbers: NDArray[np.int64]) -> tuple[TokenAttribution, ...]:
-        """The tokens of these numbers, in their order."""
+        """The tokens with these numbers, in the same order."""
         rows = zip(
             [self.spans[i] for i in numbers.tolist()],
             self.attention[numbers].tolist(),
@@ -588,7 +587,7 @@ class Explanation:
         )
 
     def most_probable_outside(self, numbers: Sequence[int]) -> str | None:
-        """Return the most probable of the labels that are not of these numbers; None if there is none."""
+        """Return the most probable label whose number is not among these; None if there is none."""
         order = np.argsort(-self.probability_values, kind="stable").tolist()
         inside = set(numbers)
         return next((self.labels[i] for i in order if i not in inside), None)

@@ -1,7 +1,7 @@
 """Hashed features of a token, version 1: frozen, because every saved model depends on them.
 
-A token owns the rows of its word, of the two bigrams it belongs to, and of its character n-grams; where letters are
-tokens, of the three trigrams it belongs to as well. All hashes are 32 bits wide and made of MurmurHash3 (x86, 32 bit)
+A token owns the rows of its word, of the two bigrams it belongs to, and of its character n-grams; if letters are
+tokens, also of the three trigrams it belongs to. All hashes are 32 bits wide and made with MurmurHash3 (x86, 32 bit)
 and wrap-around arithmetic, which the ONNX graph of a saved model repeats bit by bit.
 
     word a        MurmurHash3(a, seed = 0)
@@ -30,10 +30,10 @@ BIGRAM_MULTIPLIER: Final = 0x9E3779B1
 NGRAM_MULTIPLIER: Final = 0x85EBCA6B
 CHARACTER_SEED: Final = 101
 START: Final = 0x3C3C3C3C
-# Past the end of a token the graph sees `PADDING`, which no token contains, so its hash is the end mark.
+# After the end of a token the graph sees `PADDING`, which no token contains, so its hash is the end mark.
 PADDING: Final = " "
 END: Final = mmh3.hash(PADDING, CHARACTER_SEED, signed=False)
-# Tokens of a text that a model reads, unless its training says otherwise.
+# Number of tokens of a text that a model reads by default.
 MAX_TOKENS: Final = 2048
 
 
@@ -43,10 +43,10 @@ class FeatureConfig:
 
     Attributes:
         bigrams: whether a token owns half of each bigram it is part of.
-        ngram_sizes: lengths of the character n-grams, in characters, `START` and `END` counted; empty for none.
-        max_chars: characters of a token, from its start, that n-grams look at.
-        trigrams: whether a token owns a third of each trigram it is part of, and views with n-grams read bigrams and
-            trigrams as well: where a token is a letter, they are what n-grams are in other scripts.
+        ngram_sizes: lengths of the character n-grams, in characters including `START` and `END`; empty for none.
+        max_chars: number of characters from the start of a token that n-grams cover.
+        trigrams: whether a token owns a third of each trigram it is part of, and views with n-grams also read bigrams
+            and trigrams: if a token is a letter, they are what n-grams are in other scripts.
     """
 
     bigrams: bool = True
@@ -59,13 +59,13 @@ class FeatureConfig:
             raise ConfigError(
                 f"n-gram sizes must be different numbers from 2 to 8 in rising order, not {self.ngram_sizes}."
             )
-        if not 2 <= self.max_chars <= 1000:  # 1000 is what RE2 can repeat.
+        if not 2 <= self.max_chars <= 1000:  # RE2 can repeat at most 1000 times.
             raise ConfigError(f"max_chars must be 2 to 1000, not {self.max_chars}.")
         if self.trigrams and not self.bigrams:
             raise ConfigError("There are no trigrams without bigrams.")
 
     def views(self) -> tuple["FeatureConfig", ...]:
-        """Split into what the model reads side by side: words with bigrams, and words with n-grams if there are any.
+        """Split into the views that the model reads in parallel: words with bigrams, and words with n-grams if any.
 
         With trigrams both read bigrams and trigrams.
         """
@@ -74,24 +74,24 @@ class FeatureConfig:
 
     @property
     def orders(self) -> tuple[int, ...]:
-        """Lengths of the sequences of tokens of which a token owns its share, rising: 2 where there are bigrams."""
+        """The lengths of token sequences of which a token owns its share, in ascending order: 2 for bigrams."""
         return (2, 3) if self.trigrams else (2,) if self.bigrams else ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as plain data, which names trigrams where there are any."""
+        """Return it as plain data, with the field for trigrams only if there are any."""
         return {name: value for name, value in asdict(self).items() if value or name != "trigrams"}
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> "FeatureConfig":
-        """Read what `to_json` has made of a configuration.
+        """Read the result of `to_json`.
 
         Raises:
-            ConfigError: it is none.
+            ConfigError: it is not a configuration.
         """
         fields = {"trigrams": False, **fields}
         kinds = {"bigrams": bool, "ngram_sizes": list, "max_chars": int, "trigrams": bool}
         sizes = fields.get("ngram_sizes")
-        # By `type`: True is an int for `isinstance`.
+        # By `type`, since for `isinstance` True is an int.
         right = {name: type(value) for name, value in fields.items()} == kinds
         if not right or any(type(size) is not int for size in sizes or ()):
             raise ConfigError(
@@ -106,7 +106,7 @@ def word_hashes(tokens: Sequence[str]) -> Uint32:
 
 
 def end_hash() -> int:
-    """The word hash that stands behind the last token of a text."""
+    """Return the word hash after the last token of a text."""
     return mmh3.hash(PADDING, 0, signed=False)
 
 

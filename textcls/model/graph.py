@@ -1,4 +1,4 @@
-"""A loaded model file: its ONNX graph in ONNX Runtime, and what it says of itself. Texts in, arrays out."""
+"""A loaded model file: its ONNX graph in ONNX Runtime, and its metadata. Texts in, arrays out."""
 
 import hashlib
 import re
@@ -25,18 +25,18 @@ class Graph:
     """The graph of a model file. Safe to share between threads.
 
     Attributes:
-        session: what runs it.
-        info: what the file says of itself.
+        session: the ONNX Runtime session.
+        info: the description of the model in the file.
         path: the path of the file, for messages.
-        sha256: the SHA-256 of its content as it was loaded, in hexadecimal.
-        bytes: how many these were.
+        sha256: the SHA-256 of its content when it was loaded, in hexadecimal.
+        bytes: the size of this content.
     """
 
     def __init__(self, session: onnxruntime.InferenceSession, info: ModelInfo, path: Path, content: bytes) -> None:
         self.session, self.info, self.path = session, info, path
         self.sha256, self.bytes = hashlib.sha256(content).hexdigest(), len(content)
         self._outputs = {output.name for output in session.get_outputs()}
-        # Without this ONNX Runtime computes the outputs that nobody asked for, too.
+        # Without this ONNX Runtime also computes outputs that were not requested.
         self._options = onnxruntime.RunOptions()
         self._options.only_execute_path_to_fetches = True
 
@@ -45,7 +45,7 @@ class Graph:
         """Load the model file whose content is `data`; messages name it `path`.
 
         Raises:
-            ArtifactError: it is damaged or not ours, or it is of a newer format.
+            ArtifactError: it is damaged, not a textcls model, or of a newer format.
         """
         session = _open_session(data, path)
         try:
@@ -57,25 +57,25 @@ class Graph:
         return cls(session, ModelInfo.from_metadata(metadata, path), path, data)
 
     def run(self, texts: Sequence[str], names: Sequence[str]) -> dict[str, NDArray[Any]]:
-        """Return the outputs `names` (`textcls.model.artifact`) of texts that `read` has prepared, over all."""
+        """Return the outputs `names` (`textcls.model.artifact`) for texts that `read` has prepared."""
         feed: dict[str, NDArray[Any]] = {}
-        # A text alone is read from memory. Of several each would take as much as the longest, so strings are read.
+        # A single text is passed as one block. With several, each would take as much as the longest: pass objects.
         kind = str if len(texts) == 1 else object
         if columns := self.info.columns:
             cells, texts = zip(*(unpack(row, columns) for row in texts), strict=True) if texts else ((), ())
             feed[artifact.COLUMNS] = np.array(cells, kind).reshape(len(texts), -1)
         feed[artifact.INPUT] = np.array(texts, kind)
-        # Where ONNX Runtime reads Python's strings, Python looks for signals, and what a handler raises there takes the
-        # process down.
+        # While ONNX Runtime reads Python strings, Python may run signal handlers, and an exception raised there would
+        # crash the process.
         with nullcontext() if kind is str else interrupts.held_back(*interrupts.ENDING):
             found = self.session.run(names, feed, self._options)
         return dict(zip(names, found, strict=True))
 
     def read(self, text: str) -> tuple[str, bool]:
-        """Return what the graph needs of `text`, and whether there is more of it than is read.
+        """Return the part of `text` that the graph needs, and whether the text is longer than what is read.
 
-        The graph makes a string of every token before it cuts, which of ten million characters takes 300 MB. One token
-        more than is read tells it that the text goes on.
+        The graph makes a string of every token before it cuts, which takes 300 MB for ten million characters. One token
+        more than is read shows it that the text continues.
         """
         if self.info.columns and END_OF_CELLS in text:
             cells, _, alone = text.partition(END_OF_CELLS)
@@ -92,7 +92,7 @@ class Graph:
 
     @property
     def has_rows(self) -> bool:
-        """Whether the file says what its rows add, of which sub-token attributions are made."""
+        """Whether the file returns what its rows add, as needed for sub-token attributions."""
         return "rows" in self._outputs
 
     @property
@@ -101,7 +101,7 @@ class Graph:
         return "ngram_rows" in self._outputs
 
     def rows(self, text: str, tokens: int) -> RowOutputs:
-        """Return what the graph says of the rows of `text`, which has so many tokens. Needs `has_rows`."""
+        """Return the graph's outputs for the rows of `text`, which has `tokens` tokens. Needs `has_rows`."""
         names = [name for name in (*artifact.ROW_OUTPUTS, "known") if name in self._outputs]
         found = self.run([self.read(text)[0]], names)
         return RowOutputs(
@@ -112,7 +112,7 @@ class Graph:
         )
 
     def sub_token_attributions(self, text: str) -> list[SubTokenAttribution]:
-        """Return what rows within each token of `text` contributed. Needs `has_rows`."""
+        """Return what the rows of each token of `text` contributed. Needs `has_rows`."""
         spans = tuple(tokenizer.token_spans(self.info.text_of(text), self.info.max_tokens))
         rows = self.rows(text, len(spans))
         return sub_token_attribution.split(rows, spans, self.info.labels, self.info.features, norm=self.info.norm)
@@ -126,14 +126,14 @@ def _open_session(data: bytes, path: Path) -> onnxruntime.InferenceSession:
     if strange is not None:
         raise ArtifactError(f"{path} {strange}, as no model of textcls has or does; it is not opened.")
     options = onnxruntime.SessionOptions()
-    # One small graph: a second thread costs more than it brings, and spinning threads starve their neighbours.
+    # The graph is small: a second thread costs more than it gains, and spinning threads starve other processes.
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    # Texts come in all lengths; the arena would keep the memory of the longest for ever.
+    # Texts have all lengths; the arena would keep the memory of the longest one forever.
     options.enable_cpu_mem_arena = options.enable_mem_pattern = False
     options.log_severity_level = 4
     try:
         session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-        # Kept for a change of providers, which nobody asks for; it is as large as the file.
+        # Kept for a change of providers, which is not used; it is as large as the file.
         session._model_bytes = None
         return session
     except Exception as error:  # ONNX Runtime's exceptions have no common base but this one.

@@ -1,10 +1,10 @@
-"""Labels that are paths of a tree, such as `Production > Bakers`: where they stand, and what the nodes above them get.
+"""Labels that are paths of a tree, such as `Production > Bakers`: their places in it, and the probabilities of nodes.
 
-The levels of a tree may stand in a column each: the label column `group > job` names two, from the root down, whose
-cells make the path.
+Each level of a tree may have its own column: the label column `group > job` names two, from the root down, whose cells
+form the path.
 
-The probability of a node is the sum of those of the labels at and below it, so that those of one level add up to one. A
-label that ends above a level stands there for itself.
+The probability of a node is the sum of those of the labels at and below it, so the nodes of one level add up to one. A
+label that ends above a level represents itself there.
 
 Shapes: R rows, C labels, N nodes of a level.
 """
@@ -21,13 +21,13 @@ from textcls.model.labels import BETWEEN_LEVELS, label_number, written
 
 Floats = NDArray[np.floating[Any]]
 Path = tuple[str, ...]
-# A deeper tree is a mistake in the separator.
+# A deeper tree means that the separator is wrong.
 MOST_LEVELS: Final = 50
-# The least probability of a node that is sure, where no threshold is given.
+# The lowest probability of a sure node, if no threshold is given.
 SURE: Final = 0.5
-# Sums that differ by less are the same.
+# Sums that differ by less are considered equal.
 _SAME: Final = 1e-6
-# Nodes that a message names.
+# Most nodes that a message names.
 _NAMED: Final = 3
 
 
@@ -39,16 +39,16 @@ class Node(NamedTuple):
 
 
 def label_columns(name: str, columns: Container[str]) -> tuple[str, ...]:
-    """Return which of a table's `columns` hold its labels: the one of this name, or the levels of a tree it names."""
+    """Return which of a table's `columns` contain its labels: the one with this name, or the levels of a tree in it."""
     return (name,) if name in columns else tuple(name.split(BETWEEN_LEVELS))
 
 
 def label_cell(fields: Mapping[str, Any], name: str) -> Any:
-    """Return what a label column of a row holds, None if nothing; of levels the path down to the last one filled in.
+    """Return the value of a row's label column, None if empty; with levels, the path down to the last one filled in.
 
     Raises:
-        InputError: a level is empty, and one below it is not, or one holds what separates them, or is a list or the
-            like; a clause says so.
+        InputError: a level is empty and one below it is not, or one contains the separator, or is a list or similar;
+            the message is a clause.
     """
     levels = label_columns(name, fields)
     if len(levels) == 1:
@@ -66,7 +66,7 @@ def label_cell(fields: Mapping[str, Any], name: str) -> Any:
         gap, last = levels[parts.index("")], levels[len(parts) - 1]
         raise InputError(f"the level {gap!r} of the label is empty, and {last!r} below it is not")
     path = BETWEEN_LEVELS.join(parts)
-    # Of a cell that begins or ends with its sign, too.
+    # Also if a cell starts or ends with `>`.
     if parts and path.split(BETWEEN_LEVELS) != parts:
         odd = next((i for i, part in enumerate(parts) if ">" in part), 0)
         sign = BETWEEN_LEVELS.strip()
@@ -77,10 +77,10 @@ def label_cell(fields: Mapping[str, Any], name: str) -> Any:
 
 
 def full_name(labels: Collection[str], tree: "LabelPaths | None", name: str) -> str:
-    """Return the label or node that a name means: of a node that no other is called as, the last part is enough.
+    """Return the label or node that a name means: if the last part of a node is unique, it is enough.
 
     Raises:
-        ConfigError: several nodes end so.
+        ConfigError: several nodes have this last part.
     """
     if tree is None or name in labels:
         return name
@@ -97,9 +97,9 @@ def full_name(labels: Collection[str], tree: "LabelPaths | None", name: str) -> 
 
 
 def labels_below(labels: Sequence[str], tree: "LabelPaths | None", name: str) -> list[int]:
-    """Return the numbers of the labels that a name stands for: its own, or of a node of the tree those below it.
+    """Return the numbers of the labels that a name stands for: that of a label, or those below a node of the tree.
 
-    A label may stand above others: `A >` is then the node, with these, and `A` the label.
+    A label may be above others: then `A >` is the node, including these, and `A` the label.
 
     Raises:
         ConfigError: there is neither such a label nor such a node.
@@ -109,7 +109,7 @@ def labels_below(labels: Sequence[str], tree: "LabelPaths | None", name: str) ->
     full = full_name(labels, tree, name)
     if below := [labels.index(full)] if full in labels else tree.below(full):
         return below
-    # What is spelt nearly so may be a node.
+    # A name with a similar spelling may be that of a node.
     nodes = (tree.name(node) for level in range(1, tree.depth) for node in tree.nodes(level))
     return [label_number(labels, name, nodes)]
 
@@ -117,11 +117,11 @@ def labels_below(labels: Sequence[str], tree: "LabelPaths | None", name: str) ->
 def contrasted(
     labels: Sequence[str], tree: "LabelPaths | None", name: str, against: str | None
 ) -> tuple[list[int], list[int]]:
-    """Return which labels, by number, a label or node is made of, and what it is held against; None is all others.
+    """Return the numbers of the labels of a label or node, and of those it is compared with; None means all others.
 
     Raises:
-        ConfigError: there is no such label, both are the same, one stands above the other, or nothing is left to hold a
-            node against.
+        ConfigError: there is no such label, both are the same, one is above the other, or there is nothing left to
+            compare a node with.
     """
     own = labels_below(labels, tree, name)
     if against is not None and full_name(labels, tree, name) == full_name(labels, tree, against):
@@ -141,7 +141,7 @@ class _Level(NamedTuple):
     """A level of a tree.
 
     Attributes:
-        nodes: there.
+        nodes: the nodes of the level.
         of_label_C: the number of the node at or above each label.
         parent_N: the number of the node above each node; the root is 0.
     """
@@ -152,14 +152,14 @@ class _Level(NamedTuple):
 
 
 class LabelPaths:
-    """The tree that a model's labels are the paths of.
+    """The tree whose paths are a model's labels.
 
     Args:
-        labels: the model's, in its order.
-        separator: the separator of the parts of a path; white space around it does not count.
+        labels: the model's labels, in its order.
+        separator: the separator of the parts of a path; white space around it is ignored.
 
     Raises:
-        ConfigError: no label holds the separator, or one has too many levels.
+        ConfigError: no label contains the separator, or one has too many levels.
         InputError: a part of one is empty.
     """
 
@@ -185,11 +185,11 @@ class LabelPaths:
 
     @classmethod
     def of(cls, labels: Sequence[str], column: str) -> "LabelPaths | None":
-        """Return the tree of a model's labels, if they came from columns of levels, or most are such paths.
+        """Return the tree of a model's labels, if they came from columns of levels, or most of them are paths.
 
         Args:
-            labels: the model's.
-            column: where they came from.
+            labels: the model's labels.
+            column: the label column they came from.
         """
         holding = sum(BETWEEN_LEVELS in label for label in labels)
         if not holding or (BETWEEN_LEVELS not in column and 2 * holding <= len(labels)):
@@ -201,7 +201,7 @@ class LabelPaths:
 
     @cached_property
     def called(self) -> dict[str, list[str]]:
-        """The nodes, as labels are written, by their last parts; a root is called so alone."""
+        """The nodes, written like labels, by their last parts; the name of a root means only the root."""
         found: dict[str, list[str]] = {root: [root] for root in self._roots}
         for node in dict.fromkeys(node for level in range(2, self.depth + 1) for node in self.nodes(level)):
             if node[-1] not in self._roots:
@@ -209,16 +209,16 @@ class LabelPaths:
         return found
 
     def by_name(self) -> dict[str, str]:
-        """Return the path, as a label is written, of each name that one node alone has, and that is not a root's."""
+        """Return the path, written like a label, of each name that only one node has and that is not a root's."""
         return {name: nodes[0] for name, nodes in self.called.items() if len(nodes) == 1 and name not in self._roots}
 
     def below(self, name: str) -> list[int]:
-        """Return the numbers of the labels at and below a node, written as a label is; none if it is not a node."""
+        """Return the numbers of the labels at and below a node, written like a label; none if it is not a node."""
         node = self.path(name.strip().removesuffix(self.separator.strip()))
         return [i for i, path in enumerate(self.paths) if path[: len(node)] == node]
 
     def problem(self, label: str) -> str | None:
-        """Return why a label cannot be added to the tree, as a clause that follows it; None if it can, or is there."""
+        """Return why a label cannot be added to the tree, as a clause to follow it; None if it can, or is in it."""
         sign, path = self.separator.strip(), self.path(label)
         if path in self.paths:
             return None
@@ -236,7 +236,7 @@ class LabelPaths:
         return any(other[: len(path)] == path for other in self.paths)
 
     def knows(self, label: str) -> bool:
-        """Whether the tree has a node of the path of a label."""
+        """Return whether the tree has the root of a label's path."""
         return self.path(label)[0] in self._roots
 
     def path(self, label: str) -> Path:
@@ -244,11 +244,11 @@ class LabelPaths:
         return tuple(part.strip() for part in label.split(self.separator))
 
     def name(self, path: Path) -> str:
-        """Return a node as a label is written."""
+        """Return a node, written like a label."""
         return self.separator.join(path)
 
     def nodes(self, level: int) -> list[Path]:
-        """Return the nodes of a level, the first being 1, in the order of the labels."""
+        """Return the nodes of a level, counted from 1, in the order of the labels."""
         return self._levels[level - 1].nodes
 
     def probabilities(self, probabilities_RC: Floats, level: int) -> NDArray[np.float64]:
@@ -259,11 +259,11 @@ class LabelPaths:
         return sums_NR.T
 
     def deepest(self, probabilities_RC: Floats | Sequence[Floats], threshold: float) -> list[Node | None]:
-        """Return of each row the deepest node that is probable enough: from the root down to the best child.
+        """Return the deepest node of each row that is probable enough, descending from the root to the best child.
 
         Args:
             probabilities_RC: the probabilities of the labels.
-            threshold: the least probability of a node; of rows whose best first node has less, None is returned.
+            threshold: the lowest probability of a node; rows whose best node of the first level has less get None.
         """
         probabilities_RC = np.asarray(probabilities_RC)
         found: list[Node | None] = [None] * len(probabilities_RC)
@@ -275,16 +275,16 @@ class LabelPaths:
         return found
 
     def descent(self, probabilities_RC: Floats) -> Iterator[tuple[list[Path], NDArray[np.intp], Floats]]:
-        """Yield of each level its nodes, and of each row the number of the best child of the best node above, and the
-        probability of that, both -1 where there is no child.
+        """Yield for each level its nodes, and for each row the number and the probability of the best child of the best
+        node above, both -1 if there is no child.
         """
         at_R = np.zeros(len(probabilities_RC), np.intp)
         for level, (nodes, _, parent_N) in enumerate(self._levels, 1):
             scores_RN = self.probabilities(probabilities_RC, level)
-            # A label that ends above stands for itself there, and is not a child.
+            # A label that ends above this level represents itself here, and is not a child.
             ended_N = np.array([len(path) < level for path in nodes])
             scores_RN[(parent_N != at_R[:, None]) | ended_N] = -1.0
             best_R = scores_RN.max(1)
-            # A row that has ended goes on from no node.
+            # A row that has ended does not continue from any node.
             at_R = np.where(best_R < 0, -1, scores_RN.argmax(1))
             yield nodes, at_R, best_R

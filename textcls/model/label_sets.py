@@ -1,8 +1,8 @@
-"""Several labels a row: what a cell says of them, as a label set, or what is wrong with the cell.
+"""Several labels per row: the label set in a cell, or what is wrong with the cell.
 
-A label set holds the labels that apply, each with its probability: 1 for one that is simply there. An empty one is that
-of a row without labels. Each function takes the value of a cell and returns its set, or what is wrong as a clause that
-follows the place of the cell ("line 3: the labels in column 'tags' ...").
+A label set contains the labels that apply, each with its probability, which is 1 for a label that is just listed. It is
+empty for a row without labels. Each function takes the value of a cell and returns its set, or says what is wrong, as a
+clause to follow the place of the cell ("line 3: the labels in column 'tags' ...").
 """
 
 import json
@@ -13,17 +13,17 @@ from typing import Any, Final
 from textcls.model.labels import label_problem
 
 LabelSet = Mapping[str, float]
-# Sets by what a cell holds; None is a cell without a value.
+# Returns the set of a cell's value, or what is wrong; None is a cell without a value.
 Parse = Callable[[Any], "LabelSet | str"]
-# What a column of a label may hold instead of a probability, in lower case.
-# As programs, databases and people write it.
+# What the column of a label may contain instead of a probability, in lower case, as programs, databases and people
+# write it.
 _APPLIES: Final = dict.fromkeys(("1", "true", "t", "yes", "x"), 1.0) | dict.fromkeys(("0", "false", "f", "no", ""), 0.0)
 _PLAIN: Final = (str, int, float, list, tuple, dict, bytes)
 NO_LABELS: Final[LabelSet] = {}
 
 
 def of_names(names: Iterable[str]) -> LabelSet | str:
-    """Return the set of the labels `names`, each once, whichever space is around it."""
+    """Return the set of the labels `names`, each once, ignoring white space around it."""
     found = {}
     for name in names:
         label = name.strip()
@@ -62,7 +62,7 @@ def structured(value: Any) -> LabelSet | str:
 
 
 def one_or_none(value: Any) -> LabelSet | str:
-    """Return the label of a cell that holds one at most."""
+    """Return the label of a cell that contains at most one."""
     if isinstance(value, list | dict | bytes):
         return f"are {_kind(value)}, where the rows before have one label each; write all as lists or none"
     label = "" if value is None else str(value).strip()
@@ -75,7 +75,7 @@ def of_python(labels: Collection[str] | Mapping[str, float]) -> LabelSet | str:
 
 
 def in_json(value: Any) -> LabelSet | str:
-    """Return the labels of a cell that holds a JSON list, or a JSON object from labels to probabilities."""
+    """Return the labels of a cell that contains a JSON list, or a JSON object from labels to probabilities."""
     if not isinstance(value, str):
         return structured(value)
     if not value.strip():
@@ -90,11 +90,11 @@ def in_json(value: Any) -> LabelSet | str:
 
 
 def of_cell(value: Any, separator: str | None) -> LabelSet | str:
-    """Return the labels of a cell that holds a list or a map, or a string.
+    """Return the labels of a cell that contains a list, a map or a string.
 
     Args:
         value: the value of the cell.
-        separator: what stands between the labels of a string, `json` if it is a list in JSON; None if no cell has one.
+        separator: what separates the labels of a string, `json` if it is a JSON list; None if no cell has one.
     """
     if separator is None or isinstance(value, list | dict):
         return structured(value)
@@ -102,7 +102,7 @@ def of_cell(value: Any, separator: str | None) -> LabelSet | str:
 
 
 def add(labels: dict[str, float], others: LabelSet) -> None:
-    """Add labels to those of the same text; of a label that both have the higher probability counts."""
+    """Add labels to those of the same text, with the higher probability if a label is in both."""
     for name, share in others.items():
         labels[name] = max(share, labels.get(name, 0.0))
 
@@ -131,14 +131,14 @@ def _of_pairs(pairs: Iterable[tuple[Any, Any]]) -> LabelSet | str:
 
 
 def probability(value: Any) -> float | str:
-    """Return the probability that a cell or a field says of its label, or what is wrong with it.
+    """Return the probability of a label in a cell or field, or what is wrong with it.
 
-    0 and 1, no and yes, false and true, f and t, and x are probabilities, and so is a number between; no value is 0.
+    0 and 1, no and yes, false and true, f and t, and x are probabilities, and so are numbers between; no value is 0.
     """
     if value is None:
         return 0.0
     if not isinstance(value, _PLAIN):
-        # Decimals of Parquet say their number as text.
+        # Decimals of Parquet are converted by way of text.
         value = str(value)
     if isinstance(value, str):
         said = value.strip()
@@ -152,7 +152,7 @@ def probability(value: Any) -> float | str:
         found = float(value) if abs(value) <= 1 or math.isnan(value) else math.inf
     else:
         return f"{_kind(value)} is not a probability; write a number from 0 to 1"
-    # `nan` compares as false.
+    # False for `nan`.
     if 0 <= found <= 1:
         return found
     return f"{_shown(str(value).strip())} is not a probability; write a number from 0 to 1"
@@ -166,7 +166,7 @@ def weight(value: Any) -> float | str:
     if isinstance(value, bool | list | dict | bytes):
         return f"is {_kind(value)}; {advice}"
     try:
-        # Decimals of Parquet say their number as text.
+        # Decimals of Parquet are converted by way of text.
         found = float(value) if isinstance(value, int | float) else float(str(value))
     except (ValueError, OverflowError):
         return f"is {_shown(str(value))}; {advice}"

@@ -1,6 +1,4 @@
-"""Labels by their names: which names can be labels, the number of one, or a word on which may be meant, and in what two
-models differ.
-"""
+"""Labels by their names: which names can be labels, their numbers, suggestions, and the differences of two models."""
 
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -11,18 +9,18 @@ from typing import Final, NamedTuple
 
 from textcls.errors import ConfigError
 
-# A model file, each of its answers and its metrics hold the names of all labels.
+# A model file, each of its answers and its metrics contain the names of all labels.
 MOST_LABELS: Final = 100_000
-# Where a text may have several: training holds a probability of each for each row.
+# If a text may have several labels: training keeps a probability of each label for each row.
 MOST_SEVERAL: Final = 10_000
 LABEL_CHARACTERS: Final = 1000
 # Between the parts of labels that are paths of a tree, and between the columns of its levels.
 BETWEEN_LEVELS: Final = " > "
 ALL_CHARACTERS: Final = 10_000_000
-# Labels of a change that a sentence names.
+# Most labels of a change that a sentence names.
 _NAMED: Final = 5
-# Of an unknown label: how many names are told, how much of each, and among how many a near one is looked for. A service
-# is asked for such labels, too.
+# In messages about an unknown label: names to show, characters of each, and names to search for a similar one; limited,
+# since requests to a service may contain such labels, too.
 _SHOWN, _SHOWN_CHARACTERS, _COMPARED = 20, 100, 200
 _PLAIN: Final = str.maketrans({"_": None, "-": None, "ä": "ae", "ö": "oe", "ü": "ue"})
 
@@ -37,7 +35,7 @@ def unpaired_surrogate(text: str) -> str | None:
 
 
 def label_problem(label: str) -> str | None:
-    """Return why `label` cannot be a label, as a clause that follows where it stands; None if it can."""
+    """Return why `label` cannot be a label, as a clause to follow its place; None if it can."""
     if not label:
         return "is empty"
     if len(label) > LABEL_CHARACTERS:
@@ -48,24 +46,24 @@ def label_problem(label: str) -> str | None:
 
 
 def is_missing(value: object) -> bool:
-    """Say whether a table has nothing there: None, NaN, or what pandas has for them."""
+    """Return whether a value of a table is missing: None, NaN, or their equivalents in pandas."""
     nan = isinstance(value, Real) and value != value
     return value is None or nan or type(value).__name__ in ("NAType", "NaTType")
 
 
 def written(value: object) -> str:
-    """Return the label that a cell holds, which may be a number or a truth value; empty where it is missing."""
+    """Return the label in a cell, which may be a number or a truth value; empty if it is missing."""
     return "" if is_missing(value) else str(plain_day(value)).strip()
 
 
 def plain_day(value: object) -> object:
-    """Return a moment that begins a day as that day, as CSV has it; all else as it is."""
+    """Return a time at midnight as its date, as CSV has it; anything else unchanged."""
     return value.date() if isinstance(value, datetime) and value.time() == time() else value
 
 
 def plain_name(label: str) -> str:
-    """Return what two labels share if they may be one: case, space, `_` and `-` left out, umlauts as two letters; of a
-    number its value.
+    """Return a form shared by labels that may be the same: without case, spaces, `_` and `-`, with umlauts as two
+    letters; for a number its value.
     """
     try:
         return repr(float(label))
@@ -74,19 +72,19 @@ def plain_name(label: str) -> str:
 
 
 def as_seen(label: str) -> str:
-    """Return what a person sees of a label: composed, as macOS does not write it, and without signs of no width."""
+    """Return a label as a person sees it: in composed Unicode, unlike on macOS, and without zero-width characters."""
     if label.isascii():
         return label
     return unicodedata.normalize("NFC", "".join(sign for sign in label if unicodedata.category(sign) != "Cf"))
 
 
 def spelling(label: str) -> str:
-    """Return what labels have in common that differ by case and spaces alone."""
+    """Return a form shared by labels that differ only in case and spaces."""
     return " ".join(as_seen(label).lower().split())
 
 
 def as_known(label: str, known: Sequence[str]) -> str:
-    """Return a label without spaces around it; where known ones look the same, the first of them."""
+    """Return a label without surrounding spaces, or the first known one that looks the same."""
     if label in known:
         return label
     name = unicodedata.normalize("NFC", written(label))
@@ -110,7 +108,7 @@ def labels_problem(labels: Sequence[str]) -> str | None:
 
 
 def label_number(labels: Sequence[str], label: str, nodes: Iterable[str] = ()) -> int:
-    """Return the number of a label; `nodes` stand above labels, and may be meant as well.
+    """Return the number of a label; messages may also suggest `nodes`, which are above labels.
 
     Raises:
         ConfigError: there is no such label.
@@ -126,7 +124,7 @@ def label_number(labels: Sequence[str], label: str, nodes: Iterable[str] = ()) -
 
 
 def _meant(labels: Sequence[str], label: str) -> str | None:
-    """Return the label that is spelt nearly so; None where there is none, or to look would take long."""
+    """Return a label with a similar spelling; None if there is none, or if the search would take too long."""
     if len(label) > _SHOWN_CHARACTERS:
         return None
     spelt = {name.lower(): name for name in reversed(labels)}
@@ -136,7 +134,7 @@ def _meant(labels: Sequence[str], label: str) -> str | None:
 
 
 class LabelChange(NamedTuple):
-    """How the labels of two models differ, each in the order of the one that has it."""
+    """The difference between the labels of two models, each in the order of its model."""
 
     added: tuple[str, ...]
     removed: tuple[str, ...]
@@ -146,7 +144,7 @@ class LabelChange(NamedTuple):
 
 
 def label_change(before: Sequence[str], after: Sequence[str]) -> LabelChange | None:
-    """Return how the labels of two models differ; None if they are the same, in whatever order."""
+    """Return how the labels of two models differ; None if they are the same, in any order."""
     added, removed = frozenset(after).difference(before), frozenset(before).difference(after)
     if not added and not removed:
         return None

@@ -1,8 +1,8 @@
-"""Which texts a model has learned from, as far as its file tells: the smallest of their hashes.
+"""Which texts a model has learned from, as far as its file shows: the smallest of their hashes.
 
-That is a bottom-k sketch (Broder 1997, On the resemblance and containment of documents). A text whose hash is no larger
-than the largest of them is among those texts if, and hardly ever unless, its hash is among the hashes; of other texts
-the file does not tell.
+That is a bottom-k sketch (Broder 1997, On the resemblance and containment of documents). A text whose hash is at most
+the largest of these is a training text if its hash is among them, almost without exception, and else it is not; of
+other texts the file reveals nothing.
 """
 
 from base64 import b64decode, b64encode
@@ -16,10 +16,10 @@ import numpy as np
 from textcls.errors import ArtifactError
 from textcls.model.artifact import LEARNED_TEXTS, ModelInfo
 
-# Hashes that are kept: with four bytes each 2.7 KB of metadata.
+# Number of hashes kept: at four bytes each 2.7 KB of metadata.
 KEPT: Final = 500
 _LARGEST: Final = (1 << 32) - 1
-# Those of base64 for URLs.
+# The special characters of URL-safe base64.
 _SIGNS: Final = b"-_"
 
 
@@ -27,9 +27,9 @@ class LearnedTexts(NamedTuple):
     """What a model knows of the texts that it has learned from.
 
     Attributes:
-        hashes: the smallest hashes of the distinct texts, rising.
-        recurring: the share of the distinct texts that several rows have.
-        folded: whether texts that differ by case and spaces are one; not in files of an older textcls.
+        hashes: the smallest hashes of the distinct texts, in ascending order.
+        recurring: the share of the distinct texts that occur in several rows.
+        folded: whether texts that differ only in case and spaces are the same; not in files of an older textcls.
     """
 
     hashes: tuple[int, ...]
@@ -38,7 +38,7 @@ class LearnedTexts(NamedTuple):
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> Self:
-        """Return what is kept of the texts of training rows."""
+        """Return what to keep of the texts of training rows."""
         counts, most = Counter[int](), _LARGEST
         for text in texts:
             if (number := hash_of(text)) <= most:
@@ -50,8 +50,8 @@ class LearnedTexts(NamedTuple):
         return cls(tuple(hashes), sum(counts[number] > 1 for number in hashes) / max(1, len(hashes)))
 
     def joined(self, other: Self) -> Self:
-        """Return what is kept of the texts of both; how many recur is known of these alone. Hashes of an older textcls
-        are of other strings, and are left out.
+        """Return what to keep of both sets of texts, with the recurring share of this one only. Hashes of an older
+        textcls are of other strings, and are left out.
         """
         if not other.folded:
             return self
@@ -60,17 +60,17 @@ class LearnedTexts(NamedTuple):
 
     @classmethod
     def of_model(cls, info: ModelInfo) -> Self | None:
-        """Return what a model file holds, None if it holds nothing.
+        """Return what a model file contains; None if it contains nothing.
 
         Raises:
-            ArtifactError: it holds something else.
+            ArtifactError: it contains something else.
         """
         found: Mapping[str, Any] | None = info.training.get(LEARNED_TEXTS)
         return None if found is None else cls.of_json(found)
 
     @classmethod
     def of_json(cls, found: Mapping[str, Any]) -> Self:
-        """Return what `to_json` has made plain data of.
+        """Return the object from plain data of `to_json`.
 
         Raises:
             ArtifactError: it is something else.
@@ -85,7 +85,7 @@ class LearnedTexts(NamedTuple):
             raise ArtifactError("What the model says of its training texts is damaged; train it again.") from error
 
     def to_json(self) -> dict[str, Any]:
-        """Return this as plain data, of which `of_model` makes it again."""
+        """Return this as plain data, for `of_json`."""
         return {
             "hashes": b64encode(np.array(self.hashes, "<u4").tobytes(), _SIGNS).decode(),
             "recurring": round(self.recurring, 4),
@@ -93,16 +93,16 @@ class LearnedTexts(NamedTuple):
         }
 
     def hash_of(self, text: str) -> int:
-        """Return the hash that a text has among these."""
+        """Return the hash of a text, made like these."""
         return hash_of(text, folded=self.folded)
 
     @property
     def most(self) -> int:
-        """The largest hash of which is known whether it is among those of the texts; -1 if of none."""
+        """The largest hash for which it is known whether a text has it; -1 if there is none."""
         return _LARGEST if 0 < len(self.hashes) < KEPT else max(self.hashes, default=-1)
 
 
 def hash_of(text: str, *, folded: bool = True) -> int:
-    """Return the hash of a text, in 32 bits; spaces around it do not count, nor, if it is `folded`, case and spaces."""
+    """Return the 32-bit hash of a text, ignoring spaces around it and, if `folded`, differences in case and spaces."""
     text = " ".join(text.lower().split()) if folded else text.strip()
     return mmh3.hash(text.encode("utf-8", "surrogatepass"), signed=False)

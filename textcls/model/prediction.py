@@ -1,4 +1,4 @@
-"""What a classifier answers: plain frozen objects over the arrays of the model, unfolded into Python on demand."""
+"""The answers of a classifier: plain frozen objects over the arrays of the model, converted to Python on demand."""
 
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -16,7 +16,7 @@ Decision = Literal["accept", "abstain"]
 
 
 def checked_threshold(threshold: float) -> float:
-    """Return `threshold` as Python's own number.
+    """Return `threshold` as a Python float.
 
     Raises:
         ConfigError: it is not a probability.
@@ -44,16 +44,16 @@ class Prediction:
     """The answer to one text.
 
     Attributes:
-        probabilities: calibrated, one a label, in the model's order.
-        decision: `abstain` if the best score is below the threshold; of several labels, if none is assigned.
-        truncated: whether the text is longer than the model reads; the rest was cut.
+        probabilities: calibrated, one per label, in the model's order.
+        decision: `abstain` if the best score is below the threshold; with several labels, if none is assigned.
+        truncated: whether the text is longer than the model reads; the rest was ignored.
         explanation: present if it was asked for.
         threshold: the score below which the decision is `abstain`; None never abstains.
         tokens_read: how many tokens of the text were read: those with an attention probability above 0.
-        thresholds: where a text may have several labels: the probability from which on each is assigned [labels]; None
-            where it has one.
+        thresholds: if a text may have several labels: the probability from which each is assigned [labels]; None if it
+            has one.
         tokens_unknown: how many of the tokens read are unknown to the model.
-        tree: the tree of the labels, if they are paths; None if they are none.
+        tree: the tree of the labels if they are paths, else None.
 
     Examples:
         >>> answer = textcls.Classifier.load("tickets.onnx").predict("my card was charged twice")
@@ -74,7 +74,7 @@ class Prediction:
 
     def _repr_html_(self) -> str:
         shown = self if self.explanation is None else replace(self, explanation=self.explanation.readable())
-        return str(above("textcls.display.html.explanation:prediction_fragment")(shown))  # what notebooks show
+        return str(above("textcls.display.html.explanation:prediction_fragment")(shown))  # called by notebooks
 
     @property
     def several(self) -> bool:
@@ -83,9 +83,9 @@ class Prediction:
 
     @property
     def assigned(self) -> tuple[str, ...]:
-        """The labels of the text, the most probable first: those that reach their thresholds, or the one label.
+        """The labels of the text, most probable first: those that reach their thresholds, or the one label.
 
-        Of one label a text there is none if the decision is `abstain`.
+        If a text has one label, this is empty when the decision is `abstain`.
         """
         if self.thresholds is None:
             return (self.label,) if self.decision == "accept" else ()
@@ -105,7 +105,7 @@ class Prediction:
 
     @property
     def node(self) -> Node | None:
-        """The deepest node that is sure, by the threshold, or one half; None if there is none, or no tree."""
+        """The deepest node that reaches the threshold, by default one half; None if there is none, or no tree."""
         if self.tree is None:
             return None
         return self.tree.deepest(self.probabilities[None], SURE if self.threshold is None else self.threshold)[0]
@@ -137,7 +137,7 @@ class Prediction:
 
     @property
     def remarks(self) -> list[str]:
-        """What belongs beside the answer: why it abstains, that there was too much to read, or nothing."""
+        """Remarks to show with the answer: why it abstains, and that the text was too long, if so."""
         found = [] if self.reason is None else [self.reason]
         if self.tree is not None:
             node = self.node
@@ -167,10 +167,10 @@ class Prediction:
         """The prediction as plain data: a result of `POST /v1/classify`.
 
         Args:
-            top_k: how many labels it holds, best first; all by default.
+            top_k: how many labels it contains, best first; all by default.
         """
         scores = self.probabilities.tolist()
-        # As `top`, in a fifth of its time where labels are few. Ties keep the model's order.
+        # Like `top`, but in a fifth of the time if there are few labels. Ties keep the model's order.
         order = sorted(range(len(scores)), key=scores.__getitem__, reverse=True)
         names = self.label_names
         best, order = order[0], order[:top_k]
@@ -189,7 +189,7 @@ class Prediction:
         return result
 
     def node_as_json(self) -> dict[str, Any]:
-        """The deepest sure node as plain data; nothing where there is no tree."""
+        """The deepest sure node as plain data; empty if there is no tree."""
         if self.tree is None:
             return {}
         node = self.node
@@ -201,13 +201,13 @@ class Prediction:
 
 
 def explanation_of(prediction: Prediction) -> Explanation:
-    """Return the explanation of an answer that was asked for with one."""
+    """Return the explanation of an answer that was requested with one."""
     if prediction.explanation is None:
         raise ValueError("the answer was asked for without an explanation")
     return prediction.explanation
 
 
 def _told_apart(one: float, other: float) -> tuple[str, str]:
-    """Return two shares in percent, with as many digits as it takes to tell them apart."""
+    """Return two shares in percent, with as many digits as are needed to tell them apart."""
     pairs = ((f"{one:.{digits}%}", f"{other:.{digits}%}") for digits in range(1, 7))
     return next((pair for pair in pairs if pair[0] != pair[1]), (str(one), str(other)))

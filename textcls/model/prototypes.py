@@ -1,8 +1,8 @@
-"""What a model of prototypes says of itself: the support rows that its labels are made of.
+"""The metadata of a model of prototypes: the support rows that its labels are made of.
 
-A label is a few *support rows*, vectors of texts. How near a text comes to a label is its cosine to the *prototype* of
-the label, the mean of its support rows, each weighted by how near the text is to it (`textcls.model.teaching.scores`).
-The vectors stand in the graph; here stands where they come from. Shapes: S support rows, C labels.
+A label has a few *support rows*, vectors of texts. The similarity of a text to a label is its cosine to the *prototype*
+of the label, the mean of its support rows, weighted by the similarity of the text (`textcls.model.teaching.scores`).
+The vectors are in the graph; this module says where they come from. Shapes: S support rows, C labels.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,16 +12,16 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-# A model file holds a vector of a few hundred numbers for each, and answers are compared with all.
+# A model file contains a vector of a few hundred numbers for each, and every text is compared with all.
 MOST_SUPPORT_ROWS: Final = 20_000
-# Beyond this scale the softmax over support rows has one winner.
+# Above this scale the softmax over support rows has a single winner.
 MOST_SCALE: Final = 100.0
 KEPT_CHARACTERS: Final = 300
 _MOST_TEXTS: Final = 2**53
 
 
 def kept_text(text: str) -> str:
-    """Return what a file keeps of a text: its beginning, in which half a character that has no UTF-8 form is a mark."""
+    """Return what a file keeps of a text: its start, with unpaired surrogates, invalid in UTF-8, replaced."""
     return text[:KEPT_CHARACTERS].encode("utf-8", "replace").decode()
 
 
@@ -30,10 +30,10 @@ class SupportRow:
     """Where a support row comes from.
 
     Attributes:
-        row: the row of the training, or of what has been taught, that is nearest to it, counted from 1.
-        rows: of how many it is the mean.
-        taught: whether it was taught after the training, and can be taken back.
-        text: the beginning of that of `row`, where texts were to be kept.
+        row: the number of the nearest training row or taught example, counted from 1.
+        rows: how many of them it is the mean of.
+        taught: whether it was taught after training, and can be taken back.
+        text: the start of the text of `row`, if texts are kept.
     """
 
     row: int
@@ -48,8 +48,8 @@ class Prototypes:
 
     Attributes:
         scale: what a cosine is multiplied by, above 0.
-        keeps_texts: whether the file holds the texts of support rows.
-        support: those of each label, in the order of the labels.
+        keeps_texts: whether the file contains the texts of support rows.
+        support: the support rows of each label, in the order of the labels.
     """
 
     scale: float
@@ -62,11 +62,11 @@ class Prototypes:
         return [len(rows) for rows in self.support]
 
     def taught(self, label: int) -> int:
-        """Return of how many examples the taught support rows of a label are made."""
+        """Return how many examples the taught support rows of a label are made of."""
         return sum(row.rows for row in self.support[label] if row.taught)
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as plain data: of each label lists of rows, and of how many each is the mean."""
+        """Return it as plain data: for each label, lists of rows and of how many rows each is the mean of."""
         columns: list[dict[str, Any]] = []
         for rows in self.support:
             column: dict[str, Any] = {"row": [row.row for row in rows], "rows": [row.rows for row in rows]}
@@ -82,7 +82,7 @@ class Prototypes:
 
         Raises:
             KeyError: something is missing.
-            ValueError: something is not what it should be.
+            ValueError: something is invalid.
         """
         scale, keeps_texts, columns = found["scale"], found["keeps_texts"], found["support"]
         if type(scale) not in (int, float) or not 0 < scale <= MOST_SCALE:
@@ -96,7 +96,7 @@ class Prototypes:
 
 
 class SupportWeight(NamedTuple):
-    """A support row of a label, and the attention of a text to it: its share of the prototype."""
+    """A support row of a label, and a text's attention to it: its share of the prototype."""
 
     weight: float
     row: SupportRow
@@ -109,18 +109,18 @@ class SupportWeight(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SupportAttention:
-    """Of what support rows the prototypes of a text are made.
+    """The support rows that the prototypes for a text are made of.
 
     Attributes:
         prototypes: the prototypes of the model.
-        weight_CK: the attention over the support rows of each label: sums to 1, zero behind them.
+        weight_CK: the attention over the support rows of each label: sums to 1, then zeros.
     """
 
     prototypes: Prototypes
     weight_CK: NDArray[np.float32]
 
     def top(self, label: int, k: int) -> list[SupportWeight]:
-        """Return the `k` support rows of label number `label` with the most weight, that first."""
+        """Return the `k` support rows of label number `label` with the most weight, in descending order."""
         rows = self.prototypes.support[label]
         weights = self.weight_CK[label, : len(rows)]
         order = np.argsort(-weights, kind="stable")[:k].tolist()

@@ -1,4 +1,4 @@
-"""What a model must do before it is used: its graph is what its metadata say, and its answers to a few texts hold.
+"""The self-test of a model before it is used: its graph matches its metadata, and its answers to a few texts are valid.
 
 Shapes: B texts, T tokens, C labels.
 """
@@ -17,7 +17,7 @@ from textcls.model.graph import Graph
 from textcls.model.prototypes import Prototypes
 
 _SAMPLES: Final = ("", "one", "A few words, zqxjkvwq, and a number: 42.", "語 é 👍 \ud83d\0")
-# Of the longest sample; fewer where there are many labels.
+# Size of the longest sample; it is smaller if there are many labels.
 _WORDS, _CONTRIBUTIONS = 300, 2_000_000
 _ROUNDING: Final = 1e-3
 # Ranks of the outputs, and whether the last axis is that of the labels.
@@ -32,10 +32,10 @@ _AXES: Final = {
 
 
 def self_test(graph: Graph) -> None:
-    """Hold a graph against its metadata, and ask it a few texts.
+    """Compare a graph with its metadata, and run it on a few texts.
 
     Raises:
-        ArtifactError: it is not what the metadata say, it fails, or what it answers cannot be.
+        ArtifactError: it does not match the metadata, it fails, or its answers are impossible.
     """
     path = graph.path
     try:
@@ -76,7 +76,7 @@ def _samples(labels: int) -> tuple[str, ...]:
 
 
 def _answers_problem(graph: Graph) -> str | None:
-    """Return what cannot be in the answers to the samples."""
+    """Return what is impossible in the answers to the samples."""
     info, labels = graph.info, len(graph.info.labels)
     texts = _samples(labels)
     of_columns = (artifact.COLUMN_CONTRIBUTIONS,) if info.columns else ()
@@ -99,14 +99,14 @@ def _answers_problem(graph: Graph) -> str | None:
         return "it cuts texts into other tokens than this version of textcls does"
     if found["attention"].shape != found["tokens"].shape or found["attention"][found["tokens"] == ""].any():
         return "its attention is not that of its tokens"
-    # One token more than is read, to see that it is not.
+    # One token more than is read, to check that it is not read.
     if graph.run(["a " * (info.max_tokens + 1)], ["known"])["known"].shape != (1, info.max_tokens):
         return f"it does not read the {info.max_tokens:,} tokens of a text that its metadata say"
     return None
 
 
 def _sums_problem(found: dict[str, NDArray[Any]], info: ModelInfo, texts: int) -> str | None:
-    """Return what is wrong with what adds up to the logits."""
+    """Return what is wrong with the parts that should add up to the logits."""
     logits, sums = found["logits"], np.array(info.bias) + found["contributions"].sum(1)
     if info.columns:
         added = found[artifact.COLUMN_CONTRIBUTIONS]
@@ -119,12 +119,12 @@ def _sums_problem(found: dict[str, NDArray[Any]], info: ModelInfo, texts: int) -
 
 
 def _rows_problem(graph: Graph) -> str | None:
-    """Return what cannot be in what the rows of a sample add."""
+    """Return what is impossible in the contributions of the rows of a sample."""
     text = _SAMPLES[2]
     found = graph.run([text], ["contributions"])["contributions"][0]
     rows = graph.rows(text, len(found))
     by_token = sub_token_attribution.added_by_tokens(rows, len(graph.info.labels), norm=graph.info.norm)
-    # What is told of them goes by the metadata, too: which pairs and n-grams there are.
+    # Their attributions depend on the metadata, too: on which pairs and n-grams there are.
     in_all = np.array([list(part.contributions.values()) for part in graph.sub_token_attributions(text)]).sum(0)
     if (
         not (np.abs(by_token - found) <= _tolerance(found)).all()
@@ -135,7 +135,7 @@ def _rows_problem(graph: Graph) -> str | None:
 
 
 def _prototypes_problem(graph: Graph, prototypes: Prototypes) -> str | None:
-    """Return what cannot be in the attention over the support rows of a sample."""
+    """Return what is impossible in the attention over the support rows of a sample."""
     found = graph.run([graph.read(text)[0] for text in _SAMPLES], [artifact.EMBEDDING, artifact.SUPPORT])
     lengths = np.linalg.norm(found[artifact.EMBEDDING], axis=1)
     if not (np.minimum(lengths, abs(lengths - 1)) <= _ROUNDING).all():
@@ -154,9 +154,9 @@ def _tolerance(logits: NDArray[np.float32]) -> float:
 
 
 def _probabilities(logits: NDArray[np.float32], info: ModelInfo) -> NDArray[np.float64]:
-    """Return what logits mean by the metadata."""
+    """Return the probabilities of logits according to the metadata."""
     if info.scale is not None and info.shift is not None:
-        # By the hyperbolic tangent, which cannot overflow.
+        # With the hyperbolic tangent, which cannot overflow.
         odds = logits * np.array(info.scale) + np.array(info.shift)
         return np.asarray((1 + np.tanh(odds / 2)) / 2)
     scaled = logits.astype(np.float64) / info.temperature

@@ -1,4 +1,4 @@
-"""What callers of the Python API hand over as a sequence, and what only looks like one."""
+"""Checks of the sequences that callers of the Python API pass, and of what only looks like one."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set, Sized
 from typing import Any, TypeVar
@@ -10,14 +10,14 @@ Text_T = TypeVar("Text_T", bound="str | Mapping[str, Any]")
 
 
 def require_sequence(given: object, what: str) -> None:
-    """Refuse what Python iterates over but whose items are not those that are meant, or have no order.
+    """Refuse iterables whose items are not the intended ones, or have no order.
 
     Args:
         given: what should be a sequence.
-        what: it should hold, for messages.
+        what: what it should contain, for messages.
 
     Raises:
-        InputError: it is a table, a mapping, a set, bytes or no sequence at all; the text says what to pass.
+        InputError: it is a table, a mapping, a set, bytes or not a sequence at all; the message says what to pass.
     """
     kind = type(given).__name__
     if hasattr(given, "columns"):  # of pandas, Polars, PyArrow and others
@@ -38,11 +38,11 @@ def require_sequence(given: object, what: str) -> None:
 
 
 def row_of(given: Any, columns: Collection[str]) -> Any:
-    """Return a row of a pandas table, which is a sequence of its values, as a mapping; all else as it is.
+    """Return a row of a pandas table, which is a sequence of its values, as a mapping; anything else unchanged.
 
     Args:
-        given: what a caller hands over for a text, or for several.
-        columns: those that a row has.
+        given: what a caller passes as a text, or as several.
+        columns: the columns of a row.
     """
     if hasattr(given, "to_dict") and all(name in getattr(given, "index", ()) for name in columns):
         return given.to_dict()
@@ -50,12 +50,12 @@ def row_of(given: Any, columns: Collection[str]) -> Any:
 
 
 def as_list(given: Iterable[T]) -> list[T]:
-    """Return what a caller hands over as a list of Python's own objects, which PyArrow's columns do not hold."""
+    """Return what a caller passes as a list of Python objects, which PyArrow's columns do not contain."""
     return list(given.to_pylist() if hasattr(given, "to_pylist") else given)
 
 
 def require_texts(given: object, what: str = "texts") -> None:
-    """Refuse what `require_sequence` does, and one text.
+    """Refuse what `require_sequence` refuses, and a single text.
 
     Raises:
         InputError: it is one of these.
@@ -66,7 +66,7 @@ def require_texts(given: object, what: str = "texts") -> None:
 
 
 def pairs(rows: Iterable[tuple[Text_T, T]]) -> Iterator[tuple[Text_T, T]]:
-    """Yield rows, each a text and what it should get.
+    """Yield rows, each a text and its expected result.
 
     Raises:
         InputError: one of them is something else.
@@ -85,7 +85,7 @@ def pairs(rows: Iterable[tuple[Text_T, T]]) -> Iterator[tuple[Text_T, T]]:
 def pairs_with_labels_if_known(
     rows: Iterable[tuple[Text_T, Any]],
 ) -> Iterator[tuple[Text_T, str | Collection[str] | None]]:
-    """Yield rows, each a text and its label, or its labels, or None where nobody knows them.
+    """Yield rows, each a text and its label or labels, or None if they are not known.
 
     Raises:
         InputError: one of them is something else.
@@ -102,7 +102,7 @@ def pairs_with_labels_if_known(
 
 
 def require_top(top: object) -> None:
-    """Refuse a number of the strongest that is none.
+    """Refuse an invalid number of strongest items.
 
     Raises:
         ConfigError: it is not a whole number of at least 1.

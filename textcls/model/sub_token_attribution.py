@@ -1,7 +1,7 @@
-"""Sub-token attribution: what within a token earned its contribution: its word, pairs, triples, and n-grams.
+"""Sub-token attribution: which parts of a token earned its contribution: its word, pairs, triples, and n-grams.
 
 A contribution is linear in the rows of its token, so it splits exactly over them. Only files whose rows are values of
-labels give the logits of each row (`textcls.model.artifact.ROW_OUTPUTS`); all that `textcls train` makes by default do.
+labels return the logits of each row (`textcls.model.artifact.ROW_OUTPUTS`), as those of `textcls train` do by default.
 
 Shapes: K kinds of rows, T tokens, U out-of-vocabulary tokens, N n-grams of a token, G groups (a view, and a seed in
 it), C labels; X = C + 2: a logit for each label, an attention score, and the squared feature norm.
@@ -24,16 +24,16 @@ Edge = Literal["start", "end"]
 
 @dataclass(frozen=True, slots=True)
 class SubTokenAttribution:
-    """What one row of the model added, and where it stands.
+    """What one row of the model added, and its place in the text.
 
     Attributes:
         kind: a word; a pair of neighbouring words, or of the first or last word and the edge of the text; a triple
-            likewise; or a run of characters within a word that is unknown to the model.
+            likewise; or a run of characters inside a word that is unknown to the model.
         start: the start of the span in the text.
         end: the end of the span in the text.
-        tokens: numbers of the tokens that were credited.
-        contributions: to the logit of each label.
-        edge: of the text, which a pair of one word or a triple of two is with, the start if both; None for other parts.
+        tokens: the numbers of the tokens that it is credited to.
+        contributions: the contributions to the logit of each label.
+        edge: the edge of the text in a pair of one word or a triple of two, the start if both; None for other parts.
     """
 
     kind: Kind
@@ -44,7 +44,7 @@ class SubTokenAttribution:
     edge: Edge | None = None
 
     def as_json(self, text: str) -> dict[str, Any]:
-        """The attribution, of a piece of `text`, as plain data."""
+        """The attribution as plain data, with its piece of `text`."""
         return {
             "kind": self.kind,
             "text": text[self.start : self.end],
@@ -58,11 +58,11 @@ class SubTokenAttribution:
 
 @dataclass(frozen=True, slots=True)
 class RowOutputs:
-    """What the graph says of one text.
+    """The outputs of the graph for the rows of one text.
 
     Attributes:
         rows_KTGX: the rows of each token: its word, its left and its right pair, and its triples from the left.
-        ngrams_UNGX: n-grams of the tokens that are not known, for the last groups; None where the model has none.
+        ngrams_UNGX: n-grams of the unknown tokens, for the last groups; None if the model has none.
         weights_TG: what values are multiplied by.
         known_T: which tokens are words that the file knows.
     """
@@ -79,11 +79,11 @@ def split(
     """Return what each row added; the sum over rows is that of the contributions, label by label.
 
     Args:
-        found: what the graph says.
+        found: the outputs of the graph.
         spans: the spans of the tokens.
-        labels: in the order of the values.
-        config: what a token owns.
-        norm: whether the attention is `norm`, whose tokens also weaken each other.
+        labels: the labels, in the order of the values.
+        config: which rows a token owns.
+        norm: whether the attention is `norm`, in which tokens also weaken each other.
     """
     credit = _Credit(found, len(labels), norm)
     added_KTC = credit.of(found.rows_KTGX, found.weights_TG)
@@ -102,7 +102,7 @@ def split(
 
 
 def added_by_tokens(found: RowOutputs, labels: int, *, norm: bool) -> Float32:
-    """Return the sum of what the rows of each token add [T, C]: the contributions of the graph, to rounding."""
+    """Return the sum of what the rows of each token add [T, C]: the contributions of the graph, up to rounding."""
     credit = _Credit(found, labels, norm)
     added_TC: Float32 = credit.of(found.rows_KTGX, found.weights_TG).sum(0)
     if found.ngrams_UNGX is not None:
@@ -124,7 +124,7 @@ class _Credit:
         self.sum_GC = token_logit_TGC.sum(0)
 
     def of(self, rows: Float32, weights: Float32) -> Float32:
-        """Return what rows [..., G, X] at weights [..., G] add [..., C]; the last groups where there are fewer."""
+        """Return what rows [..., G, X] with weights [..., G] add [..., C]; if G is smaller, it is the last groups."""
         added: Float32 = (weights[..., None] * rows[..., : self.labels]).sum(-2)
         if self.norm:
             norm_share = weights**2 * rows[..., -1]
@@ -135,9 +135,9 @@ class _Credit:
 def _sequences(
     kind: Kind, added_ITC: Float32, spans: tuple[Span, ...], labels: tuple[str, ...]
 ) -> Iterator[SubTokenAttribution]:
-    """The row of a sequence is owned alike by its tokens: number i of a token is the one that ends i tokens behind it.
+    """Yield the attributions of sequences, whose rows its tokens share: a token's number i ends i tokens after it.
 
-    With one of the edges of the text a sequence has a token less.
+    A sequence that includes an edge of the text has one token less.
     """
     order, tokens = len(added_ITC), len(spans)
     for end in range(order - 2, tokens + 1):
@@ -158,9 +158,9 @@ def _ngrams(
 
 
 def _ngram_places(config: FeatureConfig) -> Iterator[Span]:
-    """Yield where each n-gram begins and ends in its token, in the order of `features.ngram_hashes`.
+    """Yield where each n-gram starts and ends in its token, in the order of `features.ngram_hashes`.
 
-    The mark before the first character stands at -1.
+    The mark before the first character is at -1.
     """
     for n in config.ngram_sizes:
         for first in range(config.max_chars + 3 - n):

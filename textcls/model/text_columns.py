@@ -1,4 +1,4 @@
-"""The text of a row: what stands in its text columns, one behind the other, a line each."""
+"""The text of a row: its text columns one after the other, each on its own line."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -8,12 +8,12 @@ from textcls.errors import InputError
 from textcls.model.columns import Column, cells_of, pack
 from textcls.model.labels import is_missing
 
-# Between the columns of one text. A model that was trained on two columns has read its texts like this.
+# What joins the columns of a text, as in training on several columns.
 JOINT: Final = "\n"
-# Of the names of columns, as many as a sentence holds.
+# Most names of columns in a message.
 _SHOWN: Final = 5
-# Of other fields of a row so many are held against the names of columns that it lacks, so much of each, and from so
-# much likeness on they are taken for a mistake.
+# How many other fields of a row are compared with the names of missing columns, how much of each, and the similarity
+# from which one counts as a misspelling.
 _LOOKED_AT, _LONGEST, _ALIKE = 20, 40, 0.8
 
 
@@ -23,12 +23,12 @@ def join_columns(fields: Mapping[str, Any], columns: Sequence[str], beside: Sequ
     None and NaN are empty, as a cell of CSV would be.
 
     Args:
-        fields: the row, by the names of its columns; there may be more of them than are asked for.
-        columns: those of the text, in the order of the training.
-        beside: those beside the text; a row may lack them.
+        fields: the row, by the names of its columns; other columns are ignored.
+        columns: the columns of the text, in the order of training.
+        beside: the columns beside the text, which a row may lack.
 
     Raises:
-        ValueError: one is missing, or holds another thing than a string; the text says which, and what to do.
+        ValueError: one is missing or not a string; the message says which, and what to do.
     """
     texts = []
     for name in columns:
@@ -46,16 +46,16 @@ def join_columns(fields: Mapping[str, Any], columns: Sequence[str], beside: Sequ
 
 
 def text_of_row(row: Mapping[str, Any], columns: Sequence[str], where: str, beside: Sequence[Column] = ()) -> str:
-    """Return the text of a row that Python, or a request, has handed over, with its cells if there are any.
+    """Return the text of a row passed by a Python caller or a request, with its cells if there are any.
 
     Args:
-        row: as `join_columns` takes it.
-        columns: likewise.
-        where: what the row is called in messages, such as `inputs[0]`.
+        row: as for `join_columns`.
+        columns: as for `join_columns`.
+        where: the name of the row in messages, such as `inputs[0]`.
         beside: columns beside the text, which the row may lack.
 
     Raises:
-        InputError: it lacks a column of the text, or one holds no string; or it has one that seems to be misspelt.
+        InputError: it lacks a column of the text, one is not a string, or the name of one seems to be misspelt.
     """
     lacking = [name for name in columns if name not in row]
     if lacking:
@@ -78,12 +78,12 @@ def text_of_row(row: Mapping[str, Any], columns: Sequence[str], where: str, besi
 
 
 def misspelt(there: Iterable[str], names: Sequence[str], absent: Sequence[str]) -> tuple[str, str] | None:
-    """Return one of the columns that are there, and what a model reads, if it is absent, and is called nearly so.
+    """Return an existing column and the absent column with a similar name that it probably stands for, if any.
 
     Args:
-        there: the columns of a row, or a file.
+        there: the columns of a row or file.
         names: the columns that the model reads.
-        absent: those of them that are not there.
+        absent: those of them that do not exist.
     """
     meant = {name.casefold(): name for name in absent}
     for other in [name for name in list(there)[:_LOOKED_AT] if isinstance(name, str) and name not in names]:
@@ -95,7 +95,7 @@ def misspelt(there: Iterable[str], names: Sequence[str], absent: Sequence[str]) 
 def misspelt_in_file(
     file: str, there: Iterable[str], names: Sequence[str], absent: Sequence[str], who: str = "the model"
 ) -> str | None:
-    """Return what is wrong with a file of such columns, of which `who` reads some; None if nothing is."""
+    """Return what is wrong with a file with these columns, some of which `who` reads; None if nothing is."""
     if (pair := misspelt(there, names, absent)) is None:
         return None
     other, meant = pair
@@ -106,12 +106,12 @@ def misspelt_in_file(
 
 
 def named_columns(columns: Sequence[str], beside: Sequence[Column]) -> tuple[str, ...]:
-    """Return the columns that who asks names; none where texts are asked about alone, whose column does not count."""
+    """Return the columns that callers have to name; empty if they pass only texts, whose column does not matter."""
     names = (*columns, *(column.name for column in beside))
     return names if len(names) > 1 else ()
 
 
 def and_(names: Sequence[str]) -> str:
-    """Return names as a sentence has them: 'subject', 'body' and 'sender'."""
+    """Return names as in a sentence: 'subject', 'body' and 'sender'."""
     *others, last = map(repr, names)
     return f"{', '.join(others)} and {last}" if others else last

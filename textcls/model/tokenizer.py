@@ -6,15 +6,15 @@ A token is, in this order of preference,
 2. a run of other letters, marks, digits and underscores (Unicode L, M, N and "_");
 3. any other single character that is not white space.
 
-White space separates and is dropped; nothing else is. Of a token its first `LONGEST` characters are read: the graph
-splits all unknown words into as many characters as the longest has, and one of 40,000 beside 200 others took 260 MB.
+White space separates tokens and is dropped; nothing else is. Only the first `LONGEST` characters of a token are read:
+the graph splits all unknown words into as many characters as the longest has, and one of 40,000 with 200 others took
+260 MB.
 Tokens are compared in lower case, one character at a time, so that lower-casing never moves an offset. The character
 classes are tables of this package, not those of the Python interpreter or of the regular-expression library at hand, so
 the rule is the same on every version and platform.
 
-The saved model applies the same rule inside its ONNX graph (`graph_pattern`), but for what is done to a text before
-(`clean`, `shortened`); this module is its twin, used to prepare training data and to find where in the caller's text
-each token stands.
+The saved model applies the same rule in its ONNX graph (`graph_pattern`), after a text has been prepared (`clean`,
+`shortened`); this module is its twin, for preparing training data and finding each token in the caller's text.
 """
 
 import re
@@ -47,7 +47,7 @@ def _members(ranges: Ranges) -> str:
 
 
 def _run(ranges: Ranges, quantifier: str = "+") -> str:
-    """`re` looks a character of the first plane up in a table but scans the ranges beyond it: keep the two apart."""
+    """Return a pattern that keeps planes apart: `re` looks up the first one in a table but scans other ranges."""
     first = _members(tuple(r for r in ranges if r[0] <= 0xFFFF))
     beyond = _members(tuple(r for r in ranges if r[0] > 0xFFFF))
     return f"(?:[{first}]{quantifier}|(?=[\U00010000-\U0010ffff])[{beyond}]){quantifier}"
@@ -57,18 +57,18 @@ _LETTER: Final = f"{_run(_unicode.UNSPACED, '')}(?:{_run(_unicode.MARK)})?"
 _TOKEN: Final = re.compile(f"{_run(_unicode.WORD)}|{_LETTER}|[^{_members(_unicode.SPACE)}]")
 # A letter of a script that is written without spaces.
 UNSPACED: Final = re.compile(f"[{_members(_unicode.UNSPACED)}]")
-# Such letters side by side, with their marks: all, and two.
+# Adjacent letters of such scripts, with their marks: all of them, and two.
 UNSPACED_RUN: Final = re.compile(f"(?:{_LETTER})+")
 UNSPACED_PAIR: Final = re.compile(_LETTER * 2)
-# The same rule on ASCII alone, in a third of the time.
+# The same rule for ASCII only, in a third of the time.
 _ASCII_TOKEN: Final = re.compile(r"[0-9A-Za-z_]+|[^\t-\r\x1c-\x20]")
 
-# No longer token is without such a run, which begins where none goes on: a search is linear, and quick.
+# Every longer token contains such a run, which starts only where no other continues: the search is linear and fast.
 _WITHIN: Final = f"[^{_members(tuple(r for r in (*_unicode.SPACE, *_unicode.UNSPACED) if r[0] <= 0xFFFF))}]"
 _LONG_RUN: Final = re.compile(f"(?<!{_WITHIN}){_WITHIN}{{{LONGEST},}}")
 _LONG_ASCII_RUN: Final = re.compile(f"(?<![0-9A-Za-z_])[0-9A-Za-z_]{{{LONGEST + 1},}}")
 
-# Of an ASCII character: "a" in a word, " " between tokens, "!" a token of its own. NUL is read as a space.
+# The kinds of ASCII characters: "a" in a word, " " between tokens, "!" a token of its own. NUL is read as a space.
 _KINDS: Final = b"".join(
     b"a" if _ASCII_TOKEN.fullmatch(2 * chr(code)) else b"!" if code and _ASCII_TOKEN.fullmatch(chr(code)) else b" "
     for code in range(128)
@@ -90,7 +90,7 @@ def clean(text: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """Return a clean text without the characters of long tokens that are not read: it has the same tokens, as many."""
+    """Return a clean text without the characters of long tokens that are not read; the number of tokens is the same."""
     if len(text) <= LONGEST or max(map(len, text.split()), default=0) <= LONGEST:
         return text
     if (_LONG_ASCII_RUN if text.isascii() else _LONG_RUN).search(text) is None:
@@ -99,7 +99,7 @@ def shortened(text: str) -> str:
 
 
 def is_longer(text: str, tokens: int) -> bool:
-    """Say whether a text has more tokens than that."""
+    """Return whether a text has more than `tokens` tokens."""
     return len(text) > tokens and next(islice(token_spans(text), tokens, None), None) is not None
 
 
@@ -115,7 +115,7 @@ def tokenize(text: str) -> list[str]:
 
 
 def most_tokens(text: str) -> int:
-    """Return a bound on the tokens of `text`, their number if it is ASCII, in a tenth of the time of finding them."""
+    """Return an upper bound on the number of tokens, exact for ASCII, in a tenth of the time of finding them."""
     if not text.isascii():
         return len(text)
     kinds = text.encode().translate(_KINDS)
@@ -123,6 +123,6 @@ def most_tokens(text: str) -> int:
 
 
 def token_spans(text: str, limit: int | None = None) -> Iterator[tuple[int, int]]:
-    """Yield (start, end) of each token, at most `limit` of them: `text[start:end]` is the token as it was written."""
+    """Yield (start, end) of each token, at most `limit` of them: `text[start:end]` is the token as written."""
     cleaned = clean(text)
     return islice((match.span() for match in _token_pattern(cleaned).finditer(cleaned)), limit)

@@ -1,25 +1,24 @@
-"""Units of a text that people speak of: words, phrases and sentences, as runs of its tokens, by rules for all scripts.
+"""Units of a text as people see them: words, phrases and sentences, as runs of its tokens, by rules for all scripts.
 
-A boundary stands between two tokens, so that every token is in exactly one unit and sums over units are those over
+A boundary is always between two tokens, so every token is in exactly one unit, and sums over units equal those over
 tokens.
 
 A **sentence** ends
 
 1. at a line break;
-2. behind a mark that ends sentences and nothing else (。 ！ ？ । ؟ and others: Unicode's Sentence_Terminal), and behind
-   `!`, `?` and `…` before white space;
-3. behind a full stop before white space, unless it stands behind a single letter ("J. Smith", "z. B.") or before a word
-   in lower case ("approx. five"); in a text without capital letters the latter ends sentences as well.
+2. after a mark that only ends sentences (。 ！ ？ । ؟ and others: Unicode's Sentence_Terminal), and after `!`, `?` and
+   `…` before white space;
+3. after a full stop before white space, unless it follows a single letter ("J. Smith", "z. B.") or precedes a word in
+   lower case ("approx. five"); in a text without capital letters the latter ends sentences as well.
 
-Marks in a row, and closing brackets and quotes, go with the sentence that they close.
+Consecutive marks, and closing brackets and quotes, belong to the sentence that they close.
 
-A **phrase** ends where a sentence does, and at every punctuation mark that does not stand within a word or number: at
-commas, colons, dashes, brackets, quotes. An opening bracket or quote goes with what follows, other marks with what
-stands before them. In scripts that put no spaces between words (Thai, Lao, Khmer, Burmese, Chinese, Japanese) a space
-ends one, too.
+A **phrase** ends where a sentence does, and at every punctuation mark that is not inside a word or number: at commas,
+colons, dashes, brackets, quotes. An opening bracket or quote belongs to what follows, other marks to what precedes
+them. In scripts without spaces between words (Thai, Lao, Khmer, Burmese, Chinese, Japanese) a space ends one, too.
 
-A **word** is a token, but in those scripts, of which a token is a letter. There words end where BudouX ends them, which
-knows Thai, Chinese and Japanese, and at spaces in the others.
+A **word** is a token, except in those scripts, where a token is a letter. There BudouX determines the words of Thai,
+Chinese and Japanese; in the others they end at spaces.
 """
 
 import re
@@ -38,7 +37,7 @@ Span = tuple[int, int]
 Unit = Literal["token", "word", "phrase", "sentence"]
 UNITS: Final[tuple[Unit, ...]] = get_args(Unit)
 
-# What ends a sentence wherever it stands: Sentence_Terminal of Unicode, without what Latin script has many uses for.
+# Marks that always end a sentence: Unicode's Sentence_Terminal, without those that have other uses in Latin script.
 SENTENCE_ENDS: Final = frozenset(
     "\u0589\u061d\u061e\u061f\u06d4\u0700\u0701\u0702\u07f9\u0837\u0839\u083d\u083e\u0964\u0965\u104a\u104b\u1362\u1367"
     "\u1368\u166e\u1735\u1736\u17d4\u17d5\u1803\u1809\u1944\u1945\u1aa8\u1aa9\u1aaa\u1aab\u1b5a\u1b5b\u1c3b\u1c3c\u1c7e"
@@ -47,7 +46,7 @@ SENTENCE_ENDS: Final = frozenset(
 )
 _BEFORE_SPACE: Final = frozenset("!?\u2026\u203c\u203d\u2047\u2048\u2049")
 _STOP: Final = "."
-# Marks that stand within words and numbers, too.
+# Marks that also occur inside words and numbers.
 _INNER: Final = frozenset("'\u2019-\u2010\u2011.,:/&@+\u00b7_")
 _THAI: Final = re.compile("[\u0e00-\u0e7f]")
 _KANA: Final = re.compile("[\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f]")
@@ -56,12 +55,12 @@ _QUOTES: Final = frozenset("\"'\u2018\u2019\u201c\u201d\u201e\u201f")
 
 
 def unit_spans(text: str, spans: Sequence[Span], unit: Unit) -> list[Span]:
-    """Return the units of `text` as (first token, token behind the last), one behind another.
+    """Return the consecutive units of `text` as (first token, token after the last).
 
     Args:
         text: the text.
         spans: start and end of each of its tokens.
-        unit: what is wanted.
+        unit: the kind of unit.
     """
     if not spans:
         return []
@@ -72,18 +71,18 @@ def unit_spans(text: str, spans: Sequence[Span], unit: Unit) -> list[Span]:
 
 
 def reading_unit(text: str) -> Unit:
-    """Return the smallest unit that people read: words where letters of scripts without spaces stand side by side."""
+    """Return the smallest unit that people read: words if there are adjacent letters of scripts without spaces."""
     return "word" if tokenizer.UNSPACED_PAIR.search(text) else "token"
 
 
 def _word_ends(text: str, spans: Sequence[Span]) -> list[int]:
-    """Return the numbers of the tokens that begin a word, but for the first."""
+    """Return the numbers of the tokens that start a word, except the first."""
     within = set(_within_words(text))
     return [i for i in range(1, len(spans)) if spans[i][0] not in within]
 
 
 def _within_words(text: str) -> Iterator[int]:
-    """Yield the places of `text` that stand within a word of a script without spaces."""
+    """Yield the positions in `text` that are inside a word of a script without spaces."""
     japanese = _KANA.search(text) is not None
     for run in tokenizer.UNSPACED_RUN.finditer(text):
         ends = set(accumulate(map(len, _words(run[0], japanese=japanese))))
@@ -91,7 +90,7 @@ def _within_words(text: str) -> Iterator[int]:
 
 
 def _words(run: str, *, japanese: bool) -> Sequence[str]:
-    """Return the words of a run of letters of scripts without spaces; of those that BudouX does not know all as one."""
+    """Return the words of a run of letters of scripts without spaces; in scripts unknown to BudouX it is one word."""
     if _THAI.search(run):
         return _parser("thai").parse(run)
     if japanese:
@@ -102,7 +101,7 @@ def _words(run: str, *, japanese: bool) -> Sequence[str]:
 
 
 def _is_traditional(run: str) -> bool:
-    """Return whether the national character set of Taiwan has all signs, and that of the mainland has not."""
+    """Return whether Taiwan's national character set has all characters and that of mainland China does not."""
     return _holds("big5", run) and not _holds("gb2312", run)
 
 
@@ -123,11 +122,11 @@ def _parser(language: str) -> "Parser":
 
 
 def _ends(text: str, spans: Sequence[Span], *, sentences_only: bool) -> list[int]:
-    """Return the numbers of the tokens that begin a unit, but for the first."""
+    """Return the numbers of the tokens that start a unit, except the first."""
     tokens = [text[start:end] for start, end in spans]
     has_capitals = any(map(str.isupper, text))
     found = []
-    # Whether a mark that may end a sentence stood here, perhaps with closing marks behind it.
+    # Whether a mark that may end a sentence was just seen, perhaps followed by closing marks.
     ending = False
     for i in range(1, len(spans)):
         gap = text[spans[i - 1][1] : spans[i][0]]
@@ -147,7 +146,7 @@ def _ends(text: str, spans: Sequence[Span], *, sentences_only: bool) -> list[int
 
 
 def _ends_sentence(tokens: Sequence[str], i: int, ending: bool, *, glued: bool) -> bool:
-    """Return whether a sentence may end behind token `i`; `ending`: whether it might have before."""
+    """Return whether a sentence may end after token `i`; `ending` is whether it might have ended before it."""
     token = tokens[i]
     if token in SENTENCE_ENDS:
         return True
@@ -160,7 +159,7 @@ def _ends_sentence(tokens: Sequence[str], i: int, ending: bool, *, glued: bool) 
 
 
 def _sentence_begins(before: str, after: str, gap: str, has_capitals: bool) -> bool:
-    """Return whether `after` begins a sentence, behind a mark that may end one."""
+    """Return whether `after` starts a sentence, after a mark that may end one."""
     if before in SENTENCE_ENDS:
         return True
     if not gap:
@@ -179,7 +178,7 @@ def _phrase_ends(text: str, spans: Sequence[Span], i: int) -> bool:
 
 
 def _unspaced(text: str, span: Span) -> bool:
-    """Return whether a token is of a script in which words stand side by side."""
+    """Return whether a token belongs to a script without spaces between words."""
     return tokenizer.UNSPACED.match(text, span[0]) is not None
 
 
@@ -188,7 +187,7 @@ def _is_mark(token: str) -> bool:
 
 
 def _glued(text: str, spans: Sequence[Span], i: int) -> bool:
-    """Return whether the mark at `i` stands within a word or number, as in don't, 3.5 and and/or."""
+    """Return whether the mark at `i` is inside a word or number, as in don't, 3.5 and and/or."""
     start, end = spans[i]
     if text[start:end] not in _INNER:
         return False

@@ -1,13 +1,13 @@
 """Explained answers over HTTP.
 
-A request comes in by `http`, from the socket to its route; `routes` says who answers it, and in which wire format. What
-asks about texts goes to `service`, which requests of a worker share, and from there to `inference`. `models` is what
-answers, and how it is exchanged; `admission` who may ask, how much and how often; `monitoring` what is told of it all.
-`processes` start, answer and stop, with what `system` asks of the operating system. `settings` is what an operator
-chooses, `problems` what errors look like.
+`http` takes a request from the socket to its route; `routes` has the handlers, by wire format. Requests about texts go
+to `service`, which all requests of a worker share, and from there to `inference`. `models` loads and exchanges models;
+`admission` decides who may ask, how much and how often; `monitoring` has logs, metrics and traces. `processes` starts,
+runs and stops the workers; `system` talks to the operating system. `settings` are the operator's, and `problems` the
+form of error responses.
 
-`application` is all of it as a FastAPI application, which `textcls serve` runs, too. `create_app` is imported when
-somebody asks for it, so that `textcls.server.settings` can be read without the extra `serve`.
+`application` is all of it as a FastAPI application, which `textcls serve` runs, too. `create_app` is imported on first
+use, so that `textcls.server.settings` can be imported without the extra `serve`.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ __all__ = ["Settings", "create_app"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for."""
+    """Import a public name on first use."""
     from textcls._util import optional_dependencies
 
     if name == "create_app":

@@ -1,7 +1,7 @@
-"""The service as a FastAPI application: run by `textcls serve` or any other server, or mounted in somebody's own.
+"""The service as a FastAPI application: run by `textcls serve` or another server, or mounted in another application.
 
-What stands below HTTP is not here: bounds of heads and connections, deadlines for requests that never end, workers and
-their supervision, which are those of `processes`.
+Everything below HTTP is elsewhere, in `http` and `processes`: limits on request heads and connections, deadlines for
+requests that never end, workers and their supervision.
 """
 
 import asyncio
@@ -44,16 +44,16 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Lifespan, Receive, Scope, Send
 
 _LOGGER: Final = logging.getLogger(__name__)
-# The bodies that handlers read by themselves, and that FastAPI therefore does not see.
+# The bodies that handlers read themselves, so that FastAPI does not know of them.
 _BODIES: Final = (ClassifyRequest, TeachRequest)
 
 
 def create_app(*models: str | Path, settings: Settings | None = None) -> FastAPI:
-    """Load models, and return the whole service as an application of its own.
+    """Load models, and return the whole service as a standalone application.
 
-    It answers at once, under a prefix as well (`app.mount("/texts", create_app("tickets.onnx"))`), whether or not its
-    lifespan is run. Whoever reaches the application may ask, unless `settings` name hosts or keys; its settings of
-    address, workers and connections count for nothing, since somebody else listens.
+    It answers at once, also under a prefix (`app.mount("/texts", create_app("tickets.onnx"))`), whether or not its
+    lifespan is run. It answers everyone who can reach it, unless `settings` name hosts or keys. Settings of address,
+    workers and connections have no effect, since another server does the listening.
 
     Args:
         models: files, `NAME=FILE`, `NAME@VERSION=FILE`, or folders of files.
@@ -62,7 +62,7 @@ def create_app(*models: str | Path, settings: Settings | None = None) -> FastAPI
     Raises:
         ArtifactError: a model cannot be used.
         ConfigError: there is no model, or keys cannot be read.
-        MissingExtraError: spans are asked for, and what sends them is not installed.
+        MissingExtraError: tracing is enabled, and the package that sends spans is not installed.
         SurroundingsError: no folder can be written to.
     """
     if (odd := next((one for one in models if not isinstance(one, str | Path)), None)) is not None:
@@ -76,12 +76,12 @@ def create_app(*models: str | Path, settings: Settings | None = None) -> FastAPI
 
 
 def assembled(models: Sequence[str | Path], settings: Settings, *, follows: bool = False) -> FastAPI:
-    """Return `create_app` of settings as they are.
+    """Return the application of `create_app`, with the settings used exactly as given.
 
     Args:
         models: files, `NAME=FILE`, `NAME@VERSION=FILE`, or folders of files.
         settings: everything else.
-        follows: whether files that are replaced are taken up, as `watch_seconds` says.
+        follows: whether to reload files that are replaced, every `watch_seconds`.
 
     Raises:
         As `create_app` does.
@@ -107,14 +107,14 @@ def application(
     begin: Callable[[], None] | None = None,
     short_cut: bool = True,
 ) -> FastAPI:
-    """Return the application of a service that somebody else watches over.
+    """Return the application of a service whose background task the caller runs.
 
     Args:
-        service: who answers.
+        service: the service that answers.
         lifespan: the lifespan of the application.
-        begin: called at each request: nobody runs the lifespan of what is mounted.
-        short_cut: answer `/v1/classify` ahead of FastAPI's machinery, by the same functions, unless dependencies are
-            exchanged or there is other middleware.
+        begin: called on each request, since the lifespan of a mounted application is not run.
+        short_cut: answer `/v1/classify` without going through FastAPI, by the same functions, unless dependencies are
+            overridden or there is other middleware.
     """
     settings = service.settings
     return _Application(
@@ -126,9 +126,9 @@ def application(
         summary=description.SUMMARY,
         description=description.text(settings),
         openapi_tags=wire.tags(),
-        # Routes of our own, which need a key where there are some.
+        # Served by our own routes, which require a key if keys are set.
         openapi_url=None,
-        # A path is a path; what it would be sent on to might need another key.
+        # No redirects: the target of one might require another key.
         redirect_slashes=False,
         lifespan=lifespan,
         exception_handlers={HTTPException: _refuse, RefusalError: _refused},
@@ -151,9 +151,9 @@ def routers(settings: Settings) -> list[APIRouter]:
 
 
 class _Application(FastAPI):
-    """FastAPI's behind the gate, which also describes the bodies that handlers read by themselves.
+    """A FastAPI application behind the gate, which also describes the bodies that handlers read themselves.
 
-    Not as middleware: FastAPI has its own around everybody's, and a short answer would wait for those.
+    The gate is not middleware: FastAPI wraps all middleware in its own, which would slow down short answers.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class _Application(FastAPI):
     ) -> None:
         super().__init__(**described)
         settings = service.settings
-        # FastAPI may keep the routes of a router together; by what it has made of them.
+        # FastAPI may keep the routes of a router together as one route: the routes, by the id of that one.
         self._kept_together: dict[int, list[BaseRoute]] = {}
         for router in routers(settings):
             before = len(self.router.routes)
@@ -173,7 +173,7 @@ class _Application(FastAPI):
             super().__call__, service, ahead, is_plain=self._is_plain, is_answered=self._is_answered
         )
         if settings.trusted_proxy:
-            # Who asks is then the last of X-Forwarded-For that is none of these proxies.
+            # The caller is then the last address in X-Forwarded-For that is not one of these proxies.
             answering = ProxyHeadersMiddleware(answering, list(settings.trusted_proxy))  # type: ignore[arg-type,assignment]
         if settings.cors_origin:
             answering = CORSMiddleware(
@@ -192,24 +192,24 @@ class _Application(FastAPI):
         await self._answering(scope, receive, send)
 
     def _is_plain(self) -> bool:
-        """Say whether nobody has exchanged dependencies, added middleware, or put routes before ours."""
+        """Return whether no dependency was overridden, no middleware added, and no route put before ours."""
         own = self._own_routes
         return not (self.dependency_overrides or self.user_middleware) and self.router.routes[: len(own)] == own
 
     def _is_answered(self, scope: "Scope") -> bool:
-        """Say whether there is a route for a request as it is."""
+        """Return whether there is a route for a request."""
         return absent.is_answered(self.single_routes(), scope)
 
     def single_routes(self) -> list[BaseRoute]:
-        """Return the routes, those of ours one by one."""
+        """Return all routes, with our own listed one by one."""
         return [one for route in self.router.routes for one in self._kept_together.get(id(route), [route])]
 
     def openapi(self) -> dict[str, Any]:
-        """Return the description, as OpenAPI has it."""
+        """Return the OpenAPI description."""
         with self._describing:
             said = super().openapi()
             schemas = said["components"]["schemas"]
-            # FastAPI describes anew when routes are added.
+            # FastAPI rebuilds the description when routes are added.
             if _BODIES[0].__name__ not in schemas:
                 _, bodies = models_json_schema(
                     [(body, "validation") for body in _BODIES], ref_template="#/components/schemas/{model}"
@@ -219,7 +219,7 @@ class _Application(FastAPI):
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
-    """Answer in the service's own form what its routes refuse, and where nobody answers only to who has a key."""
+    """Answer refusals of our routes in the service's own form; say that a path is unknown only to those with a key."""
     if not isinstance(error, HTTPException):
         raise TypeError("FastAPI handed on another error than it was asked for")
     if absent.is_nobodys(request):
@@ -243,7 +243,7 @@ async def _refuse(request: Request, error: Exception) -> Response:
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    """Answer what a dependency of the service refuses in a route that somebody else has added."""
+    """Answer a request that a dependency of the service refused in a route added by another application."""
 
     async def refuse() -> Response:
         raise error
@@ -252,7 +252,7 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 class _Watching:
-    """The task of a service in the background, which begins with the first request at the latest."""
+    """The background task of a service, which starts with the first request at the latest."""
 
     def __init__(self, service: Service, followed: GenerationStore | None) -> None:
         self.service, self._followed = service, followed
@@ -260,7 +260,7 @@ class _Watching:
 
     @asynccontextmanager
     async def lifespan(self, app: FastAPI) -> AsyncIterator[None]:
-        """Take up reloads from the beginning, and finish with spans in the end."""
+        """Watch for reloads from the start, and close tracing at the end."""
         self.begin()
         try:
             yield
@@ -273,15 +273,15 @@ class _Watching:
                 self.service.tracing.close()
 
     def begin(self) -> None:
-        """Begin, unless that has been done."""
+        """Start the background task on this event loop, unless it is running."""
         loop = asyncio.get_running_loop()
         if loop not in self._tasks:
-            # Tests of an application may bring a loop of their own for each request.
+            # Tests of an application may use a new loop for each request.
             self._tasks = {other: task for other, task in self._tasks.items() if not other.is_closed()}
             self._tasks[loop] = loop.create_task(self._watch())
 
     async def _watch(self) -> None:
-        """Take up reloads, as long as there is a folder for them; without it the models that are loaded answer on."""
+        """Load new generations as long as the shared folder exists; without it the loaded models keep answering."""
         seconds = self.service.settings.watch_seconds
         try:
             async with asyncio.TaskGroup() as tasks:

@@ -1,4 +1,4 @@
-"""Errors as answers: each is {"error": {"type", "message"}}, and none repeats the caller's text."""
+"""Error responses: each is {"error": {"type", "message"}}, and none repeats the caller's text."""
 
 from typing import Final
 
@@ -27,7 +27,7 @@ UNEXPECTED: Final = "Something went wrong inside the server; its log says where.
 
 
 class RefusalError(HTTPException):
-    """Raised anywhere while a request is handled, to answer it with this status, in any application of FastAPI."""
+    """Raised anywhere during a request to answer it with this status, in any FastAPI application."""
 
     def __init__(self, status: int, message: str, **headers: str) -> None:
         super().__init__(status, message, {name.replace("_", "-"): value for name, value in headers.items()})
@@ -38,10 +38,10 @@ class RefusalError(HTTPException):
 
 
 def body(status: int, message: str) -> bytes:
-    """Return the body of the answer to an error."""
+    """Return the body of an error response."""
     return orjson.dumps({"error": {"type": _TYPES.get(status, "error"), "message": message}})
 
 
 def own(status: int, message: str) -> tuple[int, bytes]:
-    """Return status and body of an error, where the path is not another wire format's, which may change both."""
+    """Return status and body of an error in our own format; routes of other wire formats may change both."""
     return status, body(status, message)

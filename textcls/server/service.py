@@ -1,4 +1,4 @@
-"""What the requests of a worker share, and the one way in which a request's texts are worked on."""
+"""The state that all requests of a worker share, and the single path by which their texts are answered."""
 
 import asyncio
 import logging
@@ -33,34 +33,34 @@ from textcls.server.problems import RefusalError
 from textcls.server.settings import Settings
 from textcls.server.system import memory
 
-# A body of up to this size is read on the event loop: it takes less than handing it to a thread would. Beyond, it would
-# hold up its neighbours. Measured by benchmarks/serving.py.
+# A body of up to this size is read on the event loop, which is faster than handing it to a thread. A larger one would
+# delay other requests. Measured by benchmarks/serving.py.
 INLINE_BYTES: Final = 4096
-# So is a longer one that is alone.
+# The limit for a request that is alone on the worker.
 ALONE_BYTES: Final = 4 * INLINE_BYTES
-# While a body is read it is there once as it came, and twice as text, of which one character can make each take four:
-# nine times its length, of which 1.25 are held for it already.
+# While a body is parsed it is in memory once as bytes and twice as text, and a single wide character makes each text
+# take four bytes per character: nine times its length, of which 1.25 are already reserved.
 _READING: Final = 7.2
-# What holds more leaves so much behind that it is returned at once.
+# A request that holds more leaves so much free memory behind that it is returned to the system at once.
 _LARGE_BYTES: Final = 32_000_000
-# Lessons of a worker that wait for one another; more are refused.
+# Most lessons queued in a worker; more are refused.
 _LESSONS: Final = 8
 _LOGGER: Final = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.25
-# Until models that could not be taken up, for lack of memory perhaps, are tried again.
+# Delay before retrying to load models that could not be loaded, perhaps for lack of memory.
 _RETRY_SECONDS: Final = 10.0
 _T = TypeVar("_T")
 
 
 class Workers(NamedTuple):
-    """How many workers serve a generation, and how many do not yet."""
+    """The number of workers that serve a generation, and of those that do not yet."""
 
     serving: int
     waiting: int
 
 
 class Service:
-    """One worker's models, keys, counts and bounds. For one event loop."""
+    """One worker's models, keys, counts and limits, for use in a single event loop."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Service:
         self.tracing = Tracing() if settings.tracing else None
         self.draining = False
         self.budget = Budget(settings.max_held_bytes)
-        # Requests that are being answered; and the connections, of which the server puts its own set here.
+        # Requests in progress, and the open connections: the server replaces this by its own set.
         self._requests = 0
         self.connections: Sized = ()
         self._batcher = MicroBatcher(
@@ -96,23 +96,23 @@ class Service:
         self._lines_dropped = 0
         self._lessons = 0
         self._teaching = asyncio.Lock()
-        # What this worker has taught, and is about to take up.
+        # What this worker has just taught and is about to load.
         self._learnt: tuple[Served, ...] = ()
         if settings.teaching:
             for name in generation.models:
                 for kind, result in product(metrics.LESSON_KINDS, metrics.LESSON_RESULTS):
                     self.counts.add(metrics.LESSONS, name, kind, result, by=0)
         self._threads = ThreadPoolExecutor(settings.threads, "textcls")
-        # A search may take seconds.
+        # Searches may take seconds, so they have a thread of their own.
         self._searches = ThreadPoolExecutor(1, "textcls-search")
 
     @classmethod
     def of(cls, store: GenerationStore, settings: Settings) -> "Service":
-        """Return a service of what `store` holds.
+        """Return a service for the contents of `store`.
 
         Raises:
             ArtifactError: a model cannot be used.
-            MissingExtraError: spans are asked for, and what sends them is not installed.
+            MissingExtraError: tracing is enabled, and the package that sends spans is not installed.
             SurroundingsError: the folder of the store cannot be used.
         """
         generation, keys, admin_keys = store.load()
@@ -120,32 +120,32 @@ class Service:
 
     @property
     def teaching(self) -> bool:
-        """Whether somebody may teach labels here."""
+        """Whether labels may be taught here."""
         return self.settings.teaching and bool(self.admin_keys)
 
     def begin_request(self) -> None:
-        """Count a request that is being answered."""
+        """Count a request as in progress."""
         self._requests += 1
         self.counts.add(metrics.IN_PROGRESS)
 
     def end_request(self) -> None:
-        """Count that it has been."""
+        """Count a request as no longer in progress."""
         self._requests -= 1
         self.counts.add(metrics.IN_PROGRESS, by=-1)
 
     async def answer(
         self, read: Callable[[], Request], size: int, share: Share, gone: Callable[[], Awaitable[None]]
     ) -> EncodedAnswer:
-        """Answer a request within the deadline: here if it is short, else in a thread.
+        """Answer a request within the deadline: on the event loop if it is short, else in a thread.
 
         Args:
-            read: returns what is asked.
-            size: bytes of the body.
-            share: what is held for the request.
+            read: parses and returns the request.
+            size: size of the body in bytes.
+            share: the request's share of the memory budget.
             gone: waits until the client has disconnected.
 
         Raises:
-            ClientDisconnect: there is nobody to answer any more.
+            ClientDisconnect: the client has disconnected.
             TextclsError: the request is refused.
             RefusalError: the service is too busy, or the deadline has passed.
         """
@@ -168,10 +168,10 @@ class Service:
             ) from None
 
     def _within_deadline(self, request: Request) -> float:
-        """Return about how long a request takes, in microseconds.
+        """Return an estimate of how long a request takes, in microseconds.
 
         Raises:
-            TooLargeError: it cannot be done in time: the thread would be busy with it long after the caller has gone.
+            TooLargeError: it cannot finish in time: the thread would be busy long after the client has given up.
         """
         microseconds = request.microseconds
         if microseconds > 1e6 * self.settings.request_seconds:
@@ -184,10 +184,10 @@ class Service:
     async def _in_thread(
         self, read: Callable[[], Request], share: Share, gone: Callable[[], Awaitable[None]]
     ) -> EncodedAnswer:
-        """Answer in a thread; a search in one of its own, behind which nothing else waits.
+        """Answer in a thread; searches have a separate one, so that no other request waits behind them.
 
         Raises:
-            ClientDisconnect: there is nobody to answer any more. What no thread has begun is not begun.
+            ClientDisconnect: the client has disconnected. Work that no thread has started yet is cancelled.
             TimeoutError: the deadline has passed.
         """
 
@@ -224,7 +224,7 @@ class Service:
         loop, waited, submitted = asyncio.get_running_loop(), list[float](), time.perf_counter()
 
         def timed() -> _T:
-            # Told when it is done: woken now, the loop would only take the interpreter from this thread.
+            # Reported only when the work is done: waking the loop now would only take the interpreter from this thread.
             waited.append(time.perf_counter() - submitted)
             return work()
 
@@ -234,7 +234,7 @@ class Service:
             share.close()
 
         job = pool.submit(timed)
-        # Not when the caller stops waiting: until the thread is done with it, it is work, and holds memory.
+        # Not when the caller stops waiting: until the thread has finished, the job takes time and holds memory.
         job.add_done_callback(lambda _: _call_on(loop, done))
         return job
 
@@ -243,13 +243,13 @@ class Service:
         self.counts.set(metrics.QUEUE, self._jobs)
 
     async def watch(self) -> None:
-        """Take up each new generation, and each word that the service is about to stop, until cancelled.
+        """Load each new generation, and notice when the service is about to stop, until cancelled.
 
         Raises:
-            SurroundingsError: the folder that the workers share is gone.
+            SurroundingsError: the workers' shared folder is gone.
         """
         store = self.store
-        # Unequal to any stamp: what was published between the start and now is taken up as well.
+        # Unequal to any stamp, so that a generation published since the start is loaded as well.
         seen: object = None
         again = 0.0
         while True:
@@ -271,7 +271,7 @@ class Service:
         self.counts.add(metrics.LINES_DROPPED, by=self._lines_dropped - before)
 
     async def _take_up(self) -> bool:
-        """Load the latest generation; say whether that went well."""
+        """Load the latest generation; return whether that succeeded."""
         try:
             generation, keys, admin_keys = await asyncio.to_thread(
                 self.store.load, (*self.generation.models.values(), *self._learnt)
@@ -284,7 +284,7 @@ class Service:
             _LOGGER.error(said, type(error).__name__, extra={"where": logs.places(error)})
             return False
         self._learnt = ()
-        # One assignment: a request has either all of the old or all of the new.
+        # One assignment: a request sees either all of the old or all of the new generation.
         self.generation, self.keys, self.admin_keys = generation, keys, admin_keys
         self._watch_drift()
         self.counts.set(metrics.GENERATION, generation.number)
@@ -297,34 +297,34 @@ class Service:
         self.drift.take_up({name: model.bins for name, model in self.generation.models.items()})
 
     async def reload(self, caller: Caller = SIGNAL) -> tuple[ReloadResult, int]:
-        """Exchange the models of all workers; return what was exchanged and how many workers serve it.
+        """Reload the models of all workers; return the result and how many workers serve it.
 
         Args:
             caller: who asked, for the audit trail.
 
         Raises:
-            RefusalError: the new models cannot be used, and the old ones go on answering.
+            RefusalError: the new models cannot be used, and the old ones continue to answer.
         """
         try:
             with counted(self.counts, self.store, caller):
                 done = await asyncio.wrap_future(loading.in_thread(self.store.publish))
         except TextclsError as error:
-            # The name of a file may have no UTF-8 form.
+            # A file name may not be valid UTF-8.
             said = str(error).encode(errors="backslashreplace").decode()
             raise RefusalError(409, f"The old models go on answering: {said}") from error
         return done, (await self._await_all(done.number)).serving
 
     async def learn(self, lesson: Lesson, share: Share, caller: Caller) -> tuple[Learnt, Workers]:
-        """Teach a label or take one back, on disk and in all workers.
+        """Teach a label or remove a taught one, on disk and in all workers.
 
         Args:
-            lesson: what is to be done.
-            share: the share of the budget, for what the lesson takes.
+            lesson: what to teach or remove.
+            share: the share of the memory budget, for the memory that the lesson takes.
             caller: who asked, for the audit trail.
 
         Raises:
-            TextclsError: the lesson cannot be taken as it is; nothing has changed.
-            RefusalError: the service cannot take it; where it says so, later.
+            TextclsError: the lesson is not valid; nothing has changed.
+            RefusalError: the service cannot do it, or cannot do it now; the message says so.
         """
         served = self.generation.get(lesson.model)
         if self._lessons >= _LESSONS:
@@ -346,7 +346,7 @@ class Service:
         return learnt, await self._await_all(learnt.file.number)
 
     async def _within(self, work: Callable[[], Learnt], share: Share) -> Learnt:
-        """Do `work` in a thread, and wait no longer than reading models may take."""
+        """Run `work` in a thread, and wait at most `load_seconds` for it."""
         share.use()
         done, loop = loading.in_thread(work), asyncio.get_running_loop()
 
@@ -361,7 +361,7 @@ class Service:
         return await waiting
 
     async def _await_all(self, number: int) -> Workers:
-        """Wait until all workers serve generation `number`; return how many do, and how many do not yet."""
+        """Wait until all workers serve generation `number` or the time is up; return how many do and do not."""
         deadline = time.monotonic() + self.settings.request_seconds
         while True:
             found = metrics.generations(self.store.folder)
@@ -372,7 +372,7 @@ class Service:
 
 
 async def _unless_gone(job: "Future[_T]", gone: Callable[[], Awaitable[None]]) -> _T:
-    """Wait for a job while there is somebody to answer: who gave up is not worked for before those who wait."""
+    """Wait for a job as long as the client is connected, so that no queued work is done for clients that gave up."""
     done, left = asyncio.wrap_future(job), asyncio.ensure_future(gone())
     try:
         await asyncio.wait((done, left), return_when=asyncio.FIRST_COMPLETED)
@@ -386,7 +386,7 @@ async def _unless_gone(job: "Future[_T]", gone: Callable[[], Awaitable[None]]) -
 
 
 def _call_on(loop: asyncio.AbstractEventLoop, done: Callable[[], None]) -> None:
-    """Call `done` on a loop; here if that has ended, as where a test has one for each request."""
+    """Call `done` on a loop, or directly if that is closed, as when a test uses a new loop for each request."""
     try:
         loop.call_soon_threadsafe(done)
     except RuntimeError:

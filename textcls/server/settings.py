@@ -1,4 +1,4 @@
-"""What an operator chooses: one table, read as the options of every command are."""
+"""The operator's settings, in one table that is read like the options of every command."""
 
 import ipaddress
 import re
@@ -16,7 +16,7 @@ _HOST: Final = re.compile(r"[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]|\*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Bounds of one request. The attributes are described where they are defined."""
+    """Limits of one request. The attributes are described where they are defined."""
 
     max_inputs: int = option(Integer(1), 64, "Most texts in a request (413 beyond).")
     max_characters: int = option(Integer(1), 100_000, "Most characters in a text (413 beyond).")
@@ -172,11 +172,11 @@ class Settings(Limits):
     )
 
     def __post_init__(self) -> None:
-        """Refuse settings that are none, or do not go together.
+        """Refuse settings that are invalid or do not fit together.
 
         Raises:
-            ConfigError: a setting has no such value, texts are to be logged with lines that are not, a burst has no
-                rate, a proxy no address, or a host no name.
+            ConfigError: a value is not allowed, texts are to be logged but not requests, a burst is set without a
+                rate, or a proxy, origin or host name is invalid.
         """
         check_options(self)
         if self.log_texts and not self.log_requests:
@@ -210,7 +210,7 @@ def _check_network(text: str) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Say whether only this machine can reach `host`."""
+    """Return whether only this machine can reach `host`."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -218,7 +218,7 @@ def is_loopback(host: str) -> bool:
 
 
 def check_exposure(settings: Settings, *, has_keys: bool) -> None:
-    """Refuse to answer everybody by oversight.
+    """Refuse to serve other machines without keys by oversight.
 
     Raises:
         ConfigError: the server would listen beyond this machine without keys.

@@ -1,5 +1,5 @@
-"""What is changed in a saved model without training it again: metadata and constants, and nothing else of the file.
+"""Changes to a saved model without training it again: metadata and constants, and nothing else of the file.
 
-`protobuf` reads and writes the wire format of which an ONNX file is made, as far as that needs; `onnx_file` knows which
-fields hold what; `thresholds` stores those of `textcls evaluate --store`. So this needs no ONNX library.
+`protobuf` reads and writes the wire format of ONNX files, as far as needed; `onnx_file` knows the meaning of the
+fields; `thresholds` stores those of `textcls evaluate --store`. This needs no ONNX library.
 """

@@ -1,7 +1,7 @@
-"""What the graph of a model file may hold: the operators that we write, and constants that lie in the file itself.
+"""What the graph of a model file may contain: the operators that we write, and constants in the file itself.
 
-ONNX allows more: constants in other files, whose paths are read wherever the process stands, so that what they hold
-could be answered; loops, which need not end; operators of others. A file that comes from elsewhere may not have them.
+ONNX allows more: constants in other files, with paths relative to the working directory, so that answers could reveal
+their content; loops, which may never end; custom operators. A file from elsewhere must not contain these.
 Source of the numbers: onnx.proto of ONNX.
 """
 
@@ -10,8 +10,8 @@ from typing import Final
 
 from textcls.model.model_file.protobuf import fields
 
-# None of them loops, draws, reads, or keeps anything. First those of the text graph and of the heads that are written
-# by hand; then what PyTorch makes of mixing layers; then what another version of it may make of them.
+# None of them loops, uses randomness, reads files, or keeps state. Those of the hand-written text graph and heads,
+# then those that PyTorch exports for mixing layers; then those that another version of it may export.
 _STANDARD: Final = """
     Add And BitShift BitwiseAnd BitwiseXor Cast Concat CumSum Div Equal Expand Gather GatherND Identity If Less MatMul
     Max Mul NonZero Pad Range ReduceMax ReduceSum ReduceSumSquare Reshape ScatterElements ScatterND Shape Sigmoid Slice
@@ -39,15 +39,15 @@ _NODE_OPERATOR, _NODE_ATTRIBUTE, _NODE_DOMAIN = 4, 5, 7
 _ATTRIBUTE_TENSORS, _ATTRIBUTE_GRAPHS, _ATTRIBUTE_SPARSE = (5, 10), (6, 11), (22, 23)
 _SPARSE_TENSORS: Final = (1, 2)
 _TENSOR_EXTERNAL, _TENSOR_LOCATION = 13, 14
-# Graphs within graphs, as those of `If`.
+# Nesting depth of graphs, as in `If`.
 _DEEPEST: Final = 20
 
 
 def foreign(data: bytes) -> str | None:
-    """Return what a model file has that we never write, None if there is nothing.
+    """Return what a model file contains that we never write; None if there is nothing.
 
     Raises:
-        ValueError: that is not an ONNX file.
+        ValueError: it is not an ONNX file.
     """
     for number, _, content in fields(memoryview(data)):
         if number == _MODEL_FUNCTION:
@@ -58,7 +58,7 @@ def foreign(data: bytes) -> str | None:
 
 
 def _of_graph(graph: memoryview, depth: int) -> Iterator[str]:
-    """Yield what is foreign in a graph and in all graphs within it."""
+    """Yield what is foreign in a graph and in all graphs nested in it."""
     if depth > _DEEPEST:
         raise ValueError("graphs within graphs without an end")
     for number, _, content in fields(graph):

@@ -1,6 +1,6 @@
-"""The fields of an ONNX file that are exchanged: constants of its graph, and its metadata.
+"""The fields of an ONNX file that are replaced: constants of its graph, and its metadata.
 
-All other bytes stay as they are. Source of the numbers: onnx.proto of ONNX.
+All other bytes stay unchanged. Source of the field numbers: onnx.proto of ONNX.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ def metadata(data: bytes, path: Path) -> dict[str, str]:
 
 
 def constants(data: bytes, names: Mapping[str, Any], path: Path) -> dict[str, NDArray[Any]]:
-    """Return those constants of the graph that `names` has, each of them a type of NumPy.
+    """Return the constants of the graph in `names`, which maps each to its NumPy type.
 
     Raises:
         ArtifactError: one is missing or of another type, or the file is damaged.
@@ -56,13 +56,13 @@ def constants(data: bytes, names: Mapping[str, Any], path: Path) -> dict[str, ND
 
 
 def exchanged(data: bytes, info: ModelInfo, path: Path, constants: Constants | None = None) -> bytes:
-    """Return the file whose content is `data` with other metadata of ours, and other values of some constants.
+    """Return the model file `data` with new textcls metadata, and new values of some constants.
 
     Args:
-        data: a model file, which has all that is exchanged.
-        info: what it is to say of itself.
-        path: for messages.
-        constants: by name, in float16, float32 or int64; of any shape that suits the graph.
+        data: the content of a model file, which has all fields that are replaced.
+        info: the new description of the model.
+        path: the path of the file, for messages.
+        constants: the constants by name, in float16, float32 or int64; of any shape that fits the graph.
 
     Raises:
         ArtifactError: it is not an ONNX file, or it is damaged.
@@ -91,7 +91,7 @@ def _with_constants(graph: memoryview, constants: Constants, path: Path) -> byte
 
 
 def _tensor(name: str, array: NDArray[Any]) -> bytes:
-    """Return a tensor as ONNX writes it."""
+    """Return a tensor in the form of ONNX."""
     shape = b"".join(varint_field(_TENSOR_DIM, size) for size in array.shape)
     little_endian = array.astype(array.dtype.newbyteorder("<"))
     kind = varint_field(_TENSOR_TYPE, _TYPES[array.dtype])

@@ -1,8 +1,8 @@
-"""The wire format of Protocol Buffers, as far as a saved model is changed in it: a message is a list of fields.
+"""The wire format of Protocol Buffers, as far as needed to change a saved model: a message is a list of fields.
 
-A field is a varint `number << 3 | kind` and its content: a varint (kind 0), 8 bytes (1), a length and so many bytes
-(2), or 4 bytes (5); the groups of old (3, 4) do not occur in ONNX files. Source: protobuf.dev, "Encoding". The ONNX
-library would do the same, and be 17 MB more of the base package.
+A field is a varint `number << 3 | kind` and its content: a varint (kind 0), 8 bytes (1), a length and that many bytes
+(2), or 4 bytes (5); the obsolete groups (3, 4) do not occur in ONNX files. Source: protobuf.dev, "Encoding". The ONNX
+library would do the same, but add 17 MB to the base package.
 """
 
 from collections.abc import Iterator
@@ -10,12 +10,12 @@ from typing import Final, NamedTuple
 
 _VARINT, _EIGHT, _BYTES, _FOUR = 0, 1, 2, 5
 _WIDTH: Final = {_EIGHT: 8, _FOUR: 4}
-# Of 64 bits, seven a byte.
+# 64 bits, at seven per byte.
 _VARINT_BYTES: Final = 10
 
 
 class Field(NamedTuple):
-    """A field of a message: its number, all its bytes, and its content, which is their end."""
+    """A field of a message: its number, all its bytes, and its content, with which they end."""
 
     number: int
     whole: memoryview
@@ -23,10 +23,10 @@ class Field(NamedTuple):
 
 
 def fields(message: memoryview) -> Iterator[Field]:
-    """Yield the fields of a message in order; they lie end to end. Of a varint the content is its bytes.
+    """Yield the fields of a message in order, which are contiguous; the content of a varint is its bytes.
 
     Raises:
-        ValueError: that is not a message.
+        ValueError: it is not a message.
     """
     place = 0
     while place < len(message):
@@ -49,7 +49,7 @@ def fields(message: memoryview) -> Iterator[Field]:
 
 
 def bytes_field(number: int, content: bytes) -> bytes:
-    """Return a field of some bytes: a string, or a message."""
+    """Return a field of bytes: a string or a message."""
     return _encoded(number << 3 | _BYTES) + _encoded(len(content)) + content
 
 
@@ -59,7 +59,7 @@ def varint_field(number: int, value: int) -> bytes:
 
 
 def _varint(message: memoryview, place: int) -> tuple[int, int]:
-    """Return the number that begins at `place`, and where it ends."""
+    """Return the number that starts at `place`, and where it ends."""
     # Most have one byte.
     if place < len(message) and (value := message[place]) < 0x80:
         return value, place + 1

@@ -1,4 +1,4 @@
-"""Put a new content into the file of a model: whole or not at all, never over somebody else's, nor into a version."""
+"""Replace the content of a model file: as a whole or not at all, and never another file or a published version."""
 
 import os
 from hashlib import sha256
@@ -16,7 +16,7 @@ def check_not_published(path: Path) -> None:
     """Refuse a version of a registry, which never changes.
 
     Raises:
-        ArtifactError: it is one.
+        ArtifactError: the file is one.
     """
     if (path.resolve().parent.parent / REGISTRY).is_file():
         raise ArtifactError(f"{path} is a version of a registry, which never changes: change a copy, and publish that.")
@@ -28,11 +28,11 @@ def content(path: Path, digest: str, most: int = MOST_BYTES, advice: str = _AGAI
     Args:
         path: the file.
         digest: its SHA-256 when it was read.
-        most: bytes that it may have.
-        advice: what to do if it is another one.
+        most: the largest size in bytes.
+        advice: what to do if it has changed.
 
     Raises:
-        ArtifactError: it is another one, or it cannot be read.
+        ArtifactError: it has changed, or it cannot be read.
     """
     data = read_file(path, most)
     if sha256(data).hexdigest() != digest:
@@ -41,18 +41,18 @@ def content(path: Path, digest: str, most: int = MOST_BYTES, advice: str = _AGAI
 
 
 def rewrite(path: Path, data: bytes, digest: str, most: int = MOST_BYTES, advice: str = _AGAIN, kind: str = "") -> None:
-    """Let `data` be the content of a model file, on disk when this returns.
+    """Replace the content of a model file by `data`, which is on disk when this returns.
 
     Args:
         path: the file.
         data: its new content.
-        digest: SHA-256 that it must have until then.
-        most: bytes that it may have.
-        advice: what to do if it is another one.
-        kind: stands in the name of the file beside it, for whoever looks for those of killed processes.
+        digest: the SHA-256 that it must have until then.
+        most: the largest size in bytes.
+        advice: what to do if it has changed.
+        kind: part of the name of the temporary file beside it, to find those of killed processes.
 
     Raises:
-        ArtifactError: it is another one, or it cannot be read.
+        ArtifactError: it has changed, or it cannot be read.
         SurroundingsError: it cannot be written; nothing has changed.
     """
     try:
@@ -60,7 +60,7 @@ def rewrite(path: Path, data: bytes, digest: str, most: int = MOST_BYTES, advice
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-            # Once more, and last: it took some time to come here.
+            # Check a last time, since some time has passed.
             content(path, digest, most, advice)
         sync_folder(path.resolve().parent)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The thresholds of a saved model, as `textcls evaluate --store` writes them: its metadata, and nothing else."""
+"""Store thresholds in a saved model, as for `textcls evaluate --store`: only its metadata change."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -17,11 +17,11 @@ def store_threshold(path: Path, threshold: float | None, digest: str | None = No
     Args:
         path: the file.
         threshold: the score; None to answer always.
-        digest: SHA-256 of the file that it was chosen for; None for whatever is there.
+        digest: the SHA-256 of the file that it was chosen for; None for any file.
 
     Raises:
         ConfigError: the threshold is not a probability.
-        ArtifactError: there is no model, it is damaged or another one, or a version of a registry.
+        ArtifactError: there is no model, it is damaged or has changed, or is a version of a registry.
         SurroundingsError: the file cannot be replaced.
     """
     threshold = None if threshold is None else checked_threshold(threshold)
@@ -29,16 +29,16 @@ def store_threshold(path: Path, threshold: float | None, digest: str | None = No
 
 
 def store_thresholds(path: Path, thresholds: Sequence[float], digest: str | None = None) -> None:
-    """Write the probabilities from which on the model at `path` assigns its labels into its file.
+    """Write the probabilities from which the model at `path` assigns its labels into its file.
 
     Args:
         path: a model that may give several labels; the file is replaced as a whole.
         thresholds: the thresholds of each label, in the order of the model.
-        digest: as of `store_threshold`.
+        digest: as for `store_threshold`.
 
     Raises:
-        ConfigError: one is not a probability, or there is not one a label.
-        ArtifactError: as `store_threshold` says.
+        ConfigError: one is not a probability, or there is not one per label.
+        ArtifactError: as for `store_threshold`.
         SurroundingsError: the file cannot be replaced.
     """
     checked = tuple(map(checked_threshold, thresholds))
@@ -47,9 +47,9 @@ def store_thresholds(path: Path, thresholds: Sequence[float], digest: str | None
         if not info.several or len(checked) != len(info.labels):
             labels = f"{len(info.labels)} labels a text may have" if info.several else "one label a text"
             raise ConfigError(f"{path} has {labels}, and {len(checked)} thresholds were given.")
-        # What is said of how they were chosen is true no longer.
+        # The record of how they were chosen no longer applies.
         training = {name: value for name, value in info.training.items() if name != "threshold_rows"}
-        # Nor what held-out rows were assigned; their scores and lengths are as they were.
+        # Nor do the labels assigned to held-out rows; their scores and lengths stay the same.
         if isinstance(found := training.get(HELD_OUT), dict) and checked != info.thresholds:
             sets = {"sets": [], "counts": [found.get("rows")]}
             training[HELD_OUT] = found | {"labels": None, "accuracy": None, "sets": sets}
@@ -59,7 +59,7 @@ def store_thresholds(path: Path, thresholds: Sequence[float], digest: str | None
 
 
 def _rewrite(path: Path, change: Callable[[ModelInfo], ModelInfo], digest: str | None) -> None:
-    """Change what the file at `path` says of itself."""
+    """Change the metadata of the file at `path`."""
     rewriting.check_not_published(path)
     data = read_file(path) if digest is None else rewriting.content(path, digest)
     info = ModelInfo.from_metadata(onnx_file.metadata(data, path), path)

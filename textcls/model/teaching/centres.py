@@ -1,7 +1,7 @@
 """Many vectors of a label as a few support rows: the means of clusters, by spherical k-means (Dhillon and Modha 2001).
 
-Means rather than texts: a mean of some is nearer to the next text than any of them. Nothing is drawn at random: the
-first centre is the vector nearest to the mean of all, each further one the vector farthest from those before it.
+Means rather than texts: the mean of several is closer to the next text than any of them. Nothing is random: the first
+centre is the vector closest to the mean of all, each further one the vector farthest from those before it.
 
 Shapes: N vectors, F width, K centres.
 """
@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 Float32 = NDArray[np.float32]
 Int64 = NDArray[np.int64]
 _PASSES: Final = 10
-# Up to so many vectors each is a centre; of more so many means are.
+# Up to this many vectors, each is a centre; of more, there are this many means.
 MOST_SINGLE: Final = 20
 MEANS: Final = 10
 
 
 class Centres(NamedTuple):
-    """Centres of length 1 [K, F], the number of the vector nearest to each [K], and of how many each is the mean."""
+    """Centres of length 1 [K, F], the number of the vector closest to each [K], and how many each is the mean of."""
 
     centre_KF: Float32
     nearest_K: Int64
@@ -28,12 +28,12 @@ class Centres(NamedTuple):
 
 
 def centres(vector_NF: Float32, single: int = MOST_SINGLE, means: int = MEANS) -> Centres:
-    """Return the centres of vectors, all of which have the length 1.
+    """Return the centres of vectors of length 1.
 
     Args:
         vector_NF: the vectors.
-        single: of no more than so many each is its own centre.
-        means: of more there are at most so many, each the mean of those nearest to it.
+        single: up to this many vectors, each is its own centre.
+        means: the largest number of centres of more vectors, each the mean of those closest to it.
     """
     number = len(vector_NF)
     if number <= single:
@@ -61,7 +61,7 @@ def _far_apart(vector_NF: Float32, most: int) -> list[int]:
 
 
 def _means(vector_NF: Float32, cluster_N: Int64, clusters: int) -> Float32:
-    """Return the mean of each cluster, brought to the length 1; zero, which nothing is nearest to, of an empty one."""
+    """Return the mean of each cluster, scaled to length 1; for an empty one zero, which is closest to no vector."""
     sum_KF = np.zeros((clusters, vector_NF.shape[1]), np.float32)
     np.add.at(sum_KF, cluster_N, vector_NF)
     length_K1 = np.linalg.norm(sum_KF, axis=1, keepdims=True)

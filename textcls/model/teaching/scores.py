@@ -1,13 +1,13 @@
-"""How near a text is to labels that are made of support rows: the formula in NumPy, which the saved graph repeats.
+"""The similarity of a text to labels made of support rows: the formula in NumPy, which the saved graph repeats.
 
-Prototypical networks (Snell et al. 2017, arXiv 1703.05175) take the mean of the support rows of a label for its
-prototype, which is far from all of them where a label has several topics. Here attention takes those that are near the
-text: with q the vector of a text and S_c the support rows of label c, all of length 1,
+Prototypical networks (Snell et al. 2017, arXiv 1703.05175) use the mean of a label's support rows as its prototype,
+which is far from all of them if a label has several topics. Here attention selects those close to the text: with q the
+vector of a text and S_c the support rows of label c, all of length 1,
 
     a = softmax(scale * S_c q),   prototype = a S_c,   logit = bias_c + scale * cos(q, prototype)
 
-Cosines, because plain dot products of a shallow network are so much alike that their softmax is a plain mean; no matrix
-behind the attention, so that prototypes stay where texts are; no dropout of support rows, as there are few.
+Cosines, because plain dot products of a shallow network are so similar that their softmax is a plain mean; no matrix
+after the attention, so that prototypes stay where texts are; no dropout of support rows, since there are few.
 
 Shapes: B texts, C labels, F width, K support rows of the label that has most.
 """
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Float32 = NDArray[np.float32]
-# The smallest length that is divided by.
+# The smallest length to divide by.
 TINY = 1e-12
 
 
@@ -30,7 +30,7 @@ class Scores(NamedTuple):
 
 
 def padded(support_SF: Float32, count_C: NDArray[np.int64]) -> tuple[Float32, NDArray[np.bool_]]:
-    """Return support rows, which lie label by label, as [C, K, F] with zeros behind them; and which are real [C, K]."""
+    """Return support rows, given label by label, as [C, K, F] padded with zeros; and which are real [C, K]."""
     real_CK = np.arange(count_C.max(initial=1)) < count_C[:, None]
     support_CKF = np.zeros((*real_CK.shape, support_SF.shape[1]), np.float32)
     support_CKF[real_CK] = support_SF
@@ -40,12 +40,12 @@ def padded(support_SF: Float32, count_C: NDArray[np.int64]) -> tuple[Float32, ND
 def scores(
     query_BF: Float32, support_CKF: Float32, real_CK: NDArray[np.bool_], scale: float, leave_out_BCK: object = None
 ) -> Scores:
-    """Return how near texts are to labels.
+    """Return the similarity of texts to labels.
 
     Args:
         query_BF: vectors of texts, of length 1 or 0.
         support_CKF: see `padded`.
-        real_CK: likewise.
+        real_CK: see `padded`.
         scale: the factor of the cosines in the softmax.
         leave_out_BCK: support rows that a text is not to be compared with, such as itself; None for none.
     """

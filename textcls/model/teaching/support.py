@@ -18,7 +18,7 @@ from textcls.model.teaching.centres import Float32, centres
 
 T = TypeVar("T")
 _TYPES: Final = {artifact.SUPPORT_ROWS: np.float16, artifact.SUPPORT_COUNTS: np.int64, artifact.LABEL_BIAS: np.float32}
-# What a taught label has for a bias: that of the labels of the training.
+# The bias of a taught label: the same as of trained labels.
 _BIAS: Final = 0.0
 
 
@@ -27,7 +27,7 @@ class Support:
     """The support rows of a model.
 
     Attributes:
-        info: what the model says of itself; its `prototypes` tell where the rows come from.
+        info: the description of the model; its `prototypes` say where the rows come from.
         of_label: the vectors of each label [K, F], in the order of the labels.
     """
 
@@ -39,7 +39,7 @@ class Support:
         """Read them from the model file whose content is `data`; messages name it `path`.
 
         Raises:
-            ConfigError: the model is none of prototypes.
+            ConfigError: it is not a model of prototypes.
             ArtifactError: the file is damaged.
         """
         info = ModelInfo.from_metadata(onnx_file.metadata(data, path), path)
@@ -60,15 +60,15 @@ class Support:
         return found
 
     def with_label(self, label: str, vector_NF: Float32, texts: Sequence[str]) -> "Support":
-        """Return them with `label` taught by examples, in the place of what it has been taught before.
+        """Return them with `label` taught by examples, which replace what it has been taught before.
 
         Args:
-            label: an old label, whose rows of the training stay, or a new one.
+            label: an existing label, whose training rows stay, or a new one.
             vector_NF: the vectors of the examples, of length 1.
             texts: the examples.
 
         Raises:
-            ConfigError: it cannot be a label.
+            ConfigError: the label is not valid.
             TooLargeError: there would be too many support rows.
         """
         if label not in self.info.labels:
@@ -91,7 +91,7 @@ class Support:
         return taught
 
     def without(self, label: str) -> "Support":
-        """Return them without what `label` has been taught; without the label, if it has nothing else.
+        """Return them without what `label` has been taught, and without the label if it has no other rows.
 
         Raises:
             ConfigError: there is no such label.
@@ -114,7 +114,7 @@ class Support:
         return Support(info, _without(self.of_label, number))
 
     def written_to(self, data: bytes, path: Path) -> bytes:
-        """Return the model file whose content is `data` with these support rows and labels."""
+        """Return the model file `data` with these support rows and labels."""
         values: dict[str, NDArray[Any]] = {
             artifact.SUPPORT_ROWS: np.concatenate(self.of_label).astype(np.float16),
             artifact.SUPPORT_COUNTS: np.array(self.prototypes.counts, np.int64),

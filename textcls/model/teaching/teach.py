@@ -1,4 +1,4 @@
-"""Examples of labels in, a new model file out, and what can be said of it with so few.
+"""Examples of labels in, a new model file out, and a report as good as few examples allow.
 
 Shapes: N examples, T tokens; others as in `textcls.model.teaching.scores`.
 """
@@ -22,11 +22,11 @@ from textcls.model.teaching.centres import Float32
 from textcls.model.teaching.scores import padded, scores
 from textcls.model.teaching.support import Support, prototypes_of
 
-# What can be taught at once; more rows than that are for training.
+# Most examples taught at once; for more rows, train a model.
 MOST_EXAMPLES: Final = 1000
 MOST_LABELS: Final = 100
 EXAMPLE_CHARACTERS: Final = 100_000
-# So many examples, evenly from all, are asked what they would be answered without themselves.
+# Number of examples, evenly from all, that are classified with themselves left out.
 _ASKED: Final = 200
 UNCALIBRATED: Final = (
     "Scores are calibrated on the training rows only, and a few examples cannot calibrate the score of a taught "
@@ -36,16 +36,16 @@ UNCALIBRATED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class TaughtLabel:
-    """What has been taught of a label, and how well its examples hold together.
+    """What a label has been taught, and how consistent its examples are.
 
     Attributes:
         label: its name.
-        new: whether the model has not known it before.
-        examples: how many distinct ones there are.
-        unknown: how many of them have no word that the model knows, so that spelling alone speaks for them.
-        asked: how many were asked what they would be answered if they were not among the examples.
-        found: how many of these would be answered with the label; None where no other example says what it is.
-        mistaken: the labels that the rest would be answered with, the most frequent first, and how often.
+        new: whether the model did not know it before.
+        examples: the number of distinct examples.
+        unknown: how many of them have no word that the model knows, so that only spelling speaks for them.
+        asked: how many were classified with themselves left out of the examples.
+        found: how many of these get the label; None if there is no other example of it.
+        mistaken: the labels that the rest get, most frequent first, and how often.
     """
 
     label: str
@@ -76,7 +76,7 @@ class Taught:
     Attributes:
         content: the content of its file.
         classifier: the model, loaded from it and tested.
-        labels: what was taught; none where labels were taken back.
+        labels: what was taught; empty if labels were taken back.
     """
 
     content: bytes
@@ -85,9 +85,9 @@ class Taught:
 
 
 def teach(classifier: Classifier, data: bytes, examples: Mapping[str, Sequence[str]]) -> Taught:
-    """Teach labels by examples, each in the place of what it has been taught before. Nothing is written.
+    """Teach labels by examples, which replace what each has been taught before; nothing is written.
 
-    A label that the model knows from its training keeps what it has, and gets the examples besides.
+    A label that the model knows from its training keeps its rows, and gets the examples in addition.
 
     Args:
         classifier: a model of prototypes.
@@ -95,8 +95,8 @@ def teach(classifier: Classifier, data: bytes, examples: Mapping[str, Sequence[s
         examples: some texts for each label.
 
     Raises:
-        ConfigError: the model is none of prototypes, or a label cannot be one.
-        InputError: there are no examples, or one holds no word and no sign.
+        ConfigError: it is not a model of prototypes, or a label is not valid.
+        InputError: there are no examples, or one contains no token.
         TooLargeError: there are too many examples or labels, or one is too long.
         ArtifactError: the file is damaged.
     """
@@ -121,15 +121,15 @@ def teach(classifier: Classifier, data: bytes, examples: Mapping[str, Sequence[s
 
 
 def take_back(classifier: Classifier, data: bytes, labels: Sequence[str]) -> Taught:
-    """Take back what labels have been taught: those of the training are as before, others are no longer there.
+    """Take back what labels have been taught: trained ones are as before, others are removed.
 
     Args:
         classifier: a model of prototypes.
         data: the content of the file that it was loaded from.
-        labels: which.
+        labels: the labels.
 
     Raises:
-        ConfigError: the model is none of prototypes, or has no such label.
+        ConfigError: it is not a model of prototypes, or has no such label.
         NotFoundError: a label has not been taught anything.
         ArtifactError: the file is damaged.
     """
@@ -140,7 +140,7 @@ def take_back(classifier: Classifier, data: bytes, labels: Sequence[str]) -> Tau
 
 
 def write(taught: Taught, path: Path) -> None:
-    """Write the file of a taught model; it appears whole, or not at all.
+    """Write the file of a taught model; it appears as a whole or not at all.
 
     Raises:
         SurroundingsError: it cannot be written.
@@ -150,7 +150,7 @@ def write(taught: Taught, path: Path) -> None:
 
 
 def embed(classifier: Classifier, texts: Sequence[str]) -> tuple[Float32, Any]:
-    """Return the vectors of texts [N, F], of length 1, or 0 without a token; and which have a known word [N]."""
+    """Return the vectors of texts [N, F], of length 1, or 0 without tokens; and which have a known word [N]."""
     graph: Graph = classifier.graph
     lengths = [len(text) for text in texts]
     found: list[tuple[Float32, bool]] = [(np.zeros(0, np.float32), False)] * len(texts)
@@ -163,7 +163,7 @@ def embed(classifier: Classifier, texts: Sequence[str]) -> tuple[Float32, Any]:
 
 
 def _checked(examples: Mapping[str, Sequence[str]], classifier: Classifier) -> dict[str, list[str]]:
-    """Return the distinct examples of each label, which is written as the model knows it, if it does."""
+    """Return the distinct examples of each label, written as in the model if it knows the label."""
     if not examples:
         raise InputError("No label to teach: give at least one, with examples.")
     if len(examples) > MOST_LABELS:
@@ -201,7 +201,7 @@ def _distinct(label: str, texts: Sequence[str]) -> list[str]:
 
 
 def _left_out(support: Support, label: str, vector_NF: Float32) -> tuple[int, int | None, tuple[tuple[str, int], ...]]:
-    """Ask examples what they would be answered without themselves: how many, how many rightly, and what else."""
+    """Classify examples with themselves left out; return how many, how many rightly, and the wrong labels."""
     labels, scale = support.info.labels, support.prototypes.scale
     number = labels.index(label)
     trained = sum(not row.taught for row in support.prototypes.support[number])

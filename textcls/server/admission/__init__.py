@@ -1,1 +1,1 @@
-"""Who may ask, how much and how often: keys (`auth`, `key_limits`), browsers (`origins`), held memory (`budget`)."""
+"""Who may ask, and how much: keys and their limits (`auth`, `key_limits`), browsers (`origins`), memory (`budget`)."""

@@ -12,7 +12,7 @@ from textcls.errors import ConfigError
 from textcls.server.settings import Settings
 
 _SHORTEST: Final = 16
-# Each key is compared with what a request presents, and its name is a label of metrics.
+# Every key is compared with that of a request, and its name is a label value of metrics.
 _MOST: Final = 1000
 _MOST_CHARACTERS: Final = 1_000_000
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -21,25 +21,25 @@ _ADMIN: Final = "TEXTCLS_ADMIN_KEY"
 
 
 class Keys:
-    """A set of keys, several at once so that they can be exchanged one after the other.
+    """A set of keys, several at once so that they can be replaced one by one.
 
     Args:
-        entries: `NAME:KEY`, or `KEY` alone, whose name is then the beginning of its hash. Several may have one name.
+        entries: `NAME:KEY`, or `KEY` alone, whose name is then the start of its hash. Several may have the same name.
     """
 
     def __init__(self, entries: Iterable[str] = ()) -> None:
-        # Digests have one length, so that comparing them tells nothing about that of a key.
+        # Digests all have the same length, so comparing them reveals nothing about the length of a key.
         self._names = {sha256(key.encode()).digest(): name for name, key in map(_split, entries)}
 
     @classmethod
     def from_digests(cls, digests: Iterable[Sequence[str]]) -> "Keys":
-        """Return the keys that `digests` gave."""
+        """Return the keys of the result of `digests`."""
         keys = cls()
         keys._names = {bytes.fromhex(digest): name for name, digest in digests}
         return keys
 
     def digests(self) -> list[tuple[str, str]]:
-        """Return names and hashes, from which no key can be told."""
+        """Return names and hashes, which do not reveal the keys."""
         return [(name, digest.hex()) for digest, name in self._names.items()]
 
     @property
@@ -54,9 +54,9 @@ class Keys:
         return self.name(presented) is not None
 
     def name(self, presented: bytes) -> str | None:
-        """Return the name of a key, or None if it is none of these.
+        """Return the name of a key, or None if it is not one of these.
 
-        It is compared with every key, whichever fits, in a time that does not depend on where they differ.
+        It is compared with every key, even after a match, in a time that does not depend on where they differ.
         """
         digest, found = sha256(presented).digest(), None
         for known, name in self._names.items():
@@ -66,11 +66,11 @@ class Keys:
 
 
 def load(settings: Settings) -> tuple[Keys, Keys]:
-    """Return the API keys and the admin keys of files and environment.
+    """Return the API keys and the admin keys from files and the environment.
 
     Raises:
-        ConfigError: a file cannot be read, a key or its name cannot be used, a key is for callers and administration,
-            or there are none that limits or teaching need.
+        ConfigError: a file cannot be read, a key or its name cannot be used, a key is both an API key and an admin key,
+            or limits or teaching are set without the keys that they need.
     """
     keys = _read(settings.api_keys_file, _API)
     if not keys and (settings.key_rate or settings.key_concurrency):
@@ -113,7 +113,7 @@ def _read(path: Path | None, variable: str) -> Keys:
     names: dict[str, str] = {}
     for where, entry in found:
         name, key = _split(entry)
-        # Neither is shown: what stands before a colon may be half a key.
+        # Show neither: the part before a colon may be half a key.
         if not _NAME.fullmatch(name):
             raise ConfigError(
                 f"{where}: the part before the colon is not a valid key name (at most 64 letters, digits, '.', "
@@ -129,7 +129,7 @@ def _read(path: Path | None, variable: str) -> Keys:
 
 
 def _lines(path: Path) -> Iterator[tuple[str, str]]:
-    """Yield where an entry stands, and the entry."""
+    """Yield the place of each entry, and the entry."""
     try:
         with path.open(encoding="utf-8-sig") as file:
             text = file.read(_MOST_CHARACTERS + 1)

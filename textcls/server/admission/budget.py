@@ -1,7 +1,7 @@
-"""What a worker holds for its requests, in bytes, and how much that may be.
+"""The memory budget of a worker's requests, in bytes.
 
-One account for bodies that arrive or wait, for what the model computes with, and for answers until they are taken: what
-it refuses would have to be killed for otherwise.
+One account for bodies that arrive or wait, for the model's working memory, and for answers until they are read: without
+it, the worker might run out of memory and be killed.
 """
 
 from threading import Lock
@@ -9,17 +9,17 @@ from typing import Final
 
 from textcls.server.problems import RefusalError
 
-# What is not larger is not counted: each connection holds so much at most, and there are only so many connections. The
-# protocol takes as much from the application before it makes it wait.
+# Up to this size nothing is counted: a connection holds at most this much, and the number of connections is limited.
+# The protocol accepts as much from the application before making it wait.
 UNCOUNTED: Final = 16_384
-# Bodies may take up so much of all, so that there is room to answer those that are here.
+# The share of the budget for bodies, so that there is room to answer those that have arrived.
 _FOR_BODIES: Final = 0.5
-# A body that has grown has room behind it, and holes beside it that the parts of others have left: measured, a quarter.
+# A growing body has spare room behind it, and gaps beside it left by parts of others: a quarter, as measured.
 _LOOSE: Final = 1.25
 
 
 class Budget:
-    """So many bytes may be held, and so many of them for bodies. Safe to share between threads."""
+    """A limit on the bytes held, and on those held for bodies. Safe to share between threads."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -29,10 +29,10 @@ class Budget:
         self._lock = Lock()
 
     def change(self, by: int, bodies: int) -> None:
-        """Hold `by` bytes more, or less if it is negative, and for bodies so many more of them.
+        """Reserve `by` more bytes, or release some if it is negative; `bodies` of them are for bodies.
 
         Raises:
-            RefusalError: more would be held than may be.
+            RefusalError: the limit would be exceeded.
         """
         with self._lock:
             over = by > 0 and self.held + by > self.most
@@ -48,7 +48,7 @@ class Budget:
 
 
 class Share:
-    """What one request holds of a budget. It is given back when all of its users have closed it."""
+    """One request's share of a budget, released when all of its users have closed it."""
 
     __slots__ = ("_bodies", "_budget", "_users", "held")
 
@@ -58,7 +58,7 @@ class Share:
         self._users = 1
 
     def hold(self, held: int, *, body: bool = False) -> None:
-        """Hold `held` bytes from now on instead of what was held before, for a body of so many or what is made of it.
+        """Set the number of bytes held, for a body of this size or for work on it.
 
         Raises:
             RefusalError: too much is held already (429), or it can never be held (413).
@@ -76,11 +76,11 @@ class Share:
         self.held, self._bodies = held, bodies
 
     def use(self) -> None:
-        """Keep what is held until `close` has been called once more."""
+        """Keep the share until `close` has been called once more."""
         self._users += 1
 
     def close(self) -> None:
-        """Give back what is held, unless somebody else uses it."""
+        """Release the share, unless it has another user."""
         self._users -= 1
         if self.held and not self._users:
             self._budget.change(-self.held, -self._bodies)

@@ -1,4 +1,4 @@
-"""How often, and how many at once, the requests of one key may come: a token bucket and a count for each name."""
+"""Limits on the rate and concurrency of each key's requests: a token bucket and a count per name."""
 
 import math
 import time
@@ -9,13 +9,13 @@ from typing import Final
 from textcls.server.problems import RefusalError
 from textcls.server.settings import Settings
 
-# Names that have gone with their keys are forgotten beyond so many.
+# Beyond this number, names whose keys no longer exist are forgotten.
 _MOST_NAMES: Final = 2000
 
 
 @dataclass(slots=True)
 class _State:
-    """What a name has left, as of `at`, and its requests in progress."""
+    """The remaining allowance of a name as of `at`, and its requests in progress."""
 
     tokens: float
     at: float
@@ -23,7 +23,7 @@ class _State:
 
 
 class KeyLimits:
-    """The limits of a worker. For one thread: the event loop's."""
+    """The limits of a worker, for use in the event loop's thread only."""
 
     def __init__(
         self, rate: float, burst: int, concurrency: int, *, clock: Callable[[], float] = time.monotonic
@@ -41,10 +41,10 @@ class KeyLimits:
         return cls(settings.key_rate, settings.key_burst, settings.key_concurrency)
 
     def enter(self, name: str) -> None:
-        """Begin a request of the key called `name`; whoever enters must `leave`.
+        """Start a request of the key called `name`, to be ended by `leave`.
 
         Raises:
-            RefusalError: 429, and the key has not entered.
+            RefusalError: 429; the request was not started, so `leave` must not be called.
         """
         now = self._clock()
         state = self._states.get(name) or self._begin(name, now)
@@ -70,7 +70,7 @@ class KeyLimits:
         state.active += 1
 
     def leave(self, name: str) -> None:
-        """End a request that entered."""
+        """End a request started by `enter`."""
         self._states[name].active -= 1
 
     def _begin(self, name: str, now: float) -> _State:

@@ -1,8 +1,8 @@
-"""Which names a server without keys answers to, and whose pages may ask it.
+"""Which host names a server without keys answers to, and which origins may send requests to it.
 
-A browser on the same machine reaches such a server, and asks on behalf of any page that it shows. A page can let its
-own name point to 127.0.0.1 (DNS rebinding), which the header `Host` shows, or send a form or plain text to another
-origin, which `Sec-Fetch-Site` and `Origin` show. Where keys are set neither is of use: the page does not know them.
+A browser on the same machine can reach such a server, and sends requests on behalf of any page that it shows. A page
+can make its own host name point to 127.0.0.1 (DNS rebinding), which the header `Host` reveals, or send a form or plain
+text to another origin, which `Sec-Fetch-Site` and `Origin` reveal. With keys neither works: the page has none.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ _OWN: Final = (b"same-origin", b"none")
 
 
 class Origins:
-    """The names and origins that settings allow."""
+    """The host names and origins that the settings allow."""
 
     def __init__(self, settings: Settings) -> None:
         named = {name.lower() for name in settings.allowed_host}
@@ -30,7 +30,7 @@ class Origins:
         self._origins = frozenset(origin.encode() for origin in settings.cors_origin)
 
     def check(self, method: str, headers: Mapping[bytes, bytes], *, has_keys: bool) -> None:
-        """Refuse a request for another host, or from the page of another origin.
+        """Refuse a request for another host, or from a page of another origin.
 
         Raises:
             RefusalError: it is one.
@@ -53,7 +53,7 @@ class Origins:
 
 @lru_cache(maxsize=64)
 def is_allowed(host: bytes, names: frozenset[bytes]) -> bool:
-    """Say whether a header `Host`, which may have a port, is one of these names.
+    """Return whether a `Host` header, which may have a port, is one of these names.
 
     Args:
         host: the header.
@@ -65,13 +65,13 @@ def is_allowed(host: bytes, names: frozenset[bytes]) -> bool:
 
 
 def is_foreign(host: bytes, origin: bytes, site: bytes, allowed: Iterable[bytes] = ()) -> bool:
-    """Say whether the page of another origin asks, as far as the browser tells.
+    """Return whether a request comes from a page of another origin, as far as the browser reveals it.
 
     Args:
         host: the header `Host`.
         origin: the header `Origin`; empty if there is none.
         site: the header `Sec-Fetch-Site`, which browsers send to servers that they trust; empty if there is none.
-        allowed: origins whose pages may ask; `*` for any.
+        allowed: origins whose pages may send requests; `*` for any.
     """
     if not (site or origin) or site in _OWN:
         return False

@@ -1,11 +1,11 @@
-"""Connections are accepted here rather than by the event loop, for the sake of two moments.
+"""Accept connections here rather than in the event loop, because of two situations.
 
-At the end: an event loop closes its listener while connections wait in the kernel, which resets them although their
-clients have been told that they are connected. Here no more are begun, those that wait are accepted, and then the
+At shutdown: an event loop closes its listener while connections wait in the kernel, which resets them although their
+clients consider them established. Here new handshakes are stopped, waiting connections are accepted, and then the
 listener is closed.
 
-When files run out: uvloop closes connections that it has no file for, and gives up listening if it cannot even do that.
-Here they wait in the kernel, and the last files are left to everything else: models, counts, the probes.
+When file descriptors run out: uvloop closes connections without a descriptor, and stops listening if it cannot even do
+that. Here they wait in the kernel, and the last descriptors are left for everything else: models, counts, the probes.
 """
 
 import asyncio
@@ -24,16 +24,16 @@ from textcls.server.http.listening import BACKLOG
 from textcls.server.system import open_files
 
 _LOGGER: Final = logging.getLogger(__name__)
-# Accepted in one turn of the event loop, so that other workers get their share.
+# Most connections accepted in one turn of the event loop, so that other workers get their share.
 _AT_ONCE: Final = 16
-# Files that connections leave to everything else.
+# File descriptors that connections leave for everything else.
 _RESERVED: Final = 32
 _PAUSE_SECONDS: Final = 0.1
 _SAID_SECONDS: Final = 10.0
-# Handshakes that have begun are over by then.
+# Time after which handshakes that have started are complete.
 _HANDSHAKE_SECONDS: Final = 0.2
 _SHORT: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
-# linux/filter.h: a TCP segment with the flag SYN is dropped, any other passes.
+# linux/filter.h: drop TCP segments with the SYN flag, pass all others.
 _DROP_SYN: Final = b"".join(
     struct.pack("HBBI", *each) for each in ((0x30, 0, 0, 13), (0x45, 0, 1, 2), (0x06, 0, 0, 0), (0x06, 0, 0, 0xFFFF))
 )
@@ -41,7 +41,7 @@ _SO_ATTACH_FILTER: Final = 26
 
 
 class Acceptor:
-    """What asyncio calls a server: hands each connection of a listener to a protocol. For one event loop."""
+    """A server in asyncio's sense: passes each connection of a listener to a protocol. For one event loop."""
 
     def __init__(self, listener: socket.socket, protocol: Callable[[], Any]) -> None:
         listener.setblocking(False)
@@ -54,10 +54,10 @@ class Acceptor:
         self._loop.add_reader(listener, self._accept, _AT_ONCE)
 
     async def stop(self, *, last: bool) -> None:
-        """Accept what has been connected, then listen no more.
+        """Accept connections that are established, then stop listening.
 
         Args:
-            last: no other worker goes on listening.
+            last: whether no other worker keeps listening.
         """
         if last and self._open:
             _begin_no_more(self._listener)
@@ -66,7 +66,7 @@ class Acceptor:
         await self.wait_closed()
 
     def close(self) -> None:
-        """Accept what is waiting, and close the listener."""
+        """Accept waiting connections, and close the listener."""
         if not self._open:
             return
         self._accept(BACKLOG)
@@ -87,7 +87,7 @@ class Acceptor:
             except (BlockingIOError, InterruptedError):
                 return
             except ConnectionError:
-                # Gone before it was accepted.
+                # The client disconnected before it was accepted.
                 continue
             except OSError as error:
                 if error.errno not in _SHORT:
@@ -106,11 +106,11 @@ class Acceptor:
         try:
             await self._loop.connect_accepted_socket(self._protocol, connection)
         except OSError:
-            # Gone meanwhile.
+            # The client disconnected meanwhile.
             connection.close()
 
     def _wait(self, why: str) -> None:
-        """Leave connections to wait in the kernel until there are files for them."""
+        """Leave connections waiting in the kernel until there are file descriptors for them."""
         now = time.monotonic()
         if now - self._said >= _SAID_SECONDS:
             self._said = now
@@ -126,7 +126,7 @@ class Acceptor:
 
     def _has_file(self) -> bool:
         try:
-            # The kernel gives the lowest number that is free.
+            # The kernel assigns the lowest free number.
             file = os.dup(self._listener.fileno())
         except OSError:
             return False
@@ -135,15 +135,15 @@ class Acceptor:
 
 
 def _most_files() -> int:
-    """Return how many files may be open before connections have to wait."""
+    """Return how many file descriptors may be open before connections have to wait."""
     most = open_files.most()
     return max(most - _RESERVED, most // 2)
 
 
 def _begin_no_more(listener: socket.socket) -> None:
-    """Let the kernel begin no more handshakes: who connects now tries again in a second, and is refused then.
+    """Make the kernel start no more handshakes: clients that connect now retry in a second, and are refused then.
 
-    Where there are no socket filters, a connection made in the microseconds between looking and closing is reset.
+    Without socket filters, a connection made in the microseconds between the last accept and closing is reset.
     """
     code = ctypes.create_string_buffer(_DROP_SYN, len(_DROP_SYN))
     program = struct.pack("HP", len(_DROP_SYN) // 8, ctypes.addressof(code))

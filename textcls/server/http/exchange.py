@@ -1,4 +1,4 @@
-"""One request, from its first byte to the last of its answer: who asks, what it holds, and what is told of it."""
+"""One request, from its first byte to the last of its answer: its caller, the memory it holds, and what is logged."""
 
 import asyncio
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from textcls.server.service import Service
 if TYPE_CHECKING:
     from starlette.types import Message, Receive, Scope
 
-# Where the exchange of a request is found in its scope.
+# The key of a request's exchange in its scope.
 EXCHANGE: Final = "textcls.exchange"
 # Where a connection that has answered the request itself leaves the status of its answer.
 ENDED: Final = "textcls.ended"
@@ -30,20 +30,20 @@ class Exchange:
     """One request and its answer.
 
     Attributes:
-        service: that is asked.
-        request_id: the caller's, or one of our own.
-        headers: the headers of the request; of several with one name the last.
-        root_path: below which the service stands.
+        service: the service that answers.
+        request_id: the caller's id of the request, or one of our own.
+        headers: the headers of the request; the last one if several have the same name.
+        root_path: the path prefix of the service.
         key: the name of the key that was presented.
-        entered: whether the limits of this key have let the request in.
-        share: the share of the budget of the worker, for what the request holds.
-        bytes: the size in bytes of the body, so far.
-        texts: what was asked about, if the log is told to hold it.
-        answer: what the model said.
-        status: of HTTP.
-        left: whether the application below, which waited for the rest, was told that there is nobody any more.
-        answered: when the answer began to be sent; how long it takes to be taken is the caller's affair.
-        counted: whether the metrics know of it.
+        entered: whether the limits of this key have admitted the request.
+        share: the request's share of the worker's memory budget.
+        bytes: the size of the body so far, in bytes.
+        texts: the texts of the request, if texts are logged.
+        answer: the model's answer.
+        status: the HTTP status.
+        left: whether the application below, while waiting for more, was told that the client disconnected.
+        answered: when sending the answer started; how long the client takes to read it does not count.
+        counted: whether the metrics have counted it.
     """
 
     def __init__(self, scope: "Scope", receive: "Receive", service: Service, request_id: bytes) -> None:
@@ -53,7 +53,7 @@ class Exchange:
         self.entered = False
         self.share = Share(service.budget)
         self.bytes = 0
-        # One block that grows: parts of many bodies at once would leave holes that nothing else fits into.
+        # One growing buffer: the parts of many bodies at once would fragment the memory.
         self._body = BytesIO()
         self.texts: Sequence[str] = ()
         self.answer: EncodedAnswer | None = None
@@ -69,7 +69,7 @@ class Exchange:
 
     @classmethod
     def of(cls, request: Request) -> "Exchange":
-        """Return the exchange of a request, which goes on with what middleware has made of that.
+        """Return the exchange of a request, which continues with the request as middleware has left it.
 
         Raises:
             RuntimeError: the request has not come through the application of a service.
@@ -87,12 +87,12 @@ class Exchange:
 
     @property
     def scope(self) -> "Scope":
-        """What the server, and middleware if there is some, say of the request."""
+        """The scope of the request, as set by the server and any middleware."""
         return self._scope
 
     @property
     def route(self) -> str:
-        """What the request counts as: the path of its route. One that is made up would be a label of its own."""
+        """The path of the request's route, for the metrics: made-up paths would each become a label value."""
         route = self.scope.get("route")
         return "other" if route is None else str(route.path_format)
 
@@ -103,22 +103,22 @@ class Exchange:
 
     @property
     def caller(self) -> Caller:
-        """Who asks, for the audit trail."""
+        """The caller, for the audit trail."""
         return Caller("http", self.key, self.client)
 
     @property
     def seconds(self) -> float:
-        """How long it took until the answer began to be sent."""
+        """The seconds until the answer started to be sent."""
         return (self.answered or perf_counter()) - self._begun
 
     async def receive(self) -> "Message":
-        """Return the next message of the server, for the application below."""
+        """Return the server's next message, for the application below."""
         message = await self._receive()
         self.left = self.left or message["type"] == "http.disconnect"
         return message
 
     def begin_answer(self, status: int) -> None:
-        """Note that an answer of this status begins to be sent, or that the client has disconnected."""
+        """Note that an answer of this status starts to be sent, or that the client has disconnected."""
         self.answered = perf_counter()
         if self.left or status == 499:
             self.note_gone()
@@ -133,13 +133,13 @@ class Exchange:
         """Return the answer about the texts that `read` finds in the body.
 
         Raises:
-            ClientDisconnect: there is nobody to answer.
+            ClientDisconnect: the client has disconnected.
             RefusalError: the service is too busy, or the deadline has passed.
             TextclsError: the request is refused.
         """
         service, generation = self.service, self.service.generation
         texts: list[str] = []
-        # Emptied when it is read, so that nothing holds the body any longer.
+        # Emptied when the body is parsed, so that nothing keeps it in memory.
         bodies = [await self.body()]
 
         def request() -> answers.Request:
@@ -152,10 +152,10 @@ class Exchange:
         return Ready(answer.body, kind=answer.kind, headers=[answer.served.header, *answer.headers])
 
     async def body(self) -> bytes:
-        """Return the body, which is bounded.
+        """Return the body, which is limited in size.
 
         Raises:
-            ClientDisconnect: there is nobody to answer.
+            ClientDisconnect: the client has disconnected.
             RefusalError: it is compressed or too large, or too much is held already.
         """
         coding = self.headers.get(b"content-encoding", b"identity").strip().lower()
@@ -169,7 +169,7 @@ class Exchange:
             async for part in self._request.stream():
                 self._take(part)
         else:
-            # Nobody else may have read it: that takes less than a request of Starlette.
+            # No middleware can have read the body: reading it here is faster than through a Starlette request.
             more = True
             while more:
                 message = await self._receive()
@@ -181,9 +181,9 @@ class Exchange:
         return body.getvalue()
 
     async def gone(self) -> None:
-        """Wait until there is nobody to answer. The body has been read.
+        """Wait until the client disconnects, after the body has been read.
 
-        Whoever stands between may give the body again and again, which Starlette refuses to pass on: then nobody tells.
+        Middleware may send the body again, which Starlette refuses to pass on: then a disconnect is never reported.
         """
         receive = self._receive if self._request is None else self._request.receive
         with suppress(RuntimeError, ExceptionGroup):
@@ -192,7 +192,7 @@ class Exchange:
         await asyncio.Event().wait()
 
     def _take(self, part: bytes) -> None:
-        """Take a part of the body, within its bounds."""
+        """Add a part of the body, within the limits."""
         self.bytes += len(part)
         self._check(self.bytes, self.service.settings.max_body_bytes)
         self._body.write(part)
@@ -200,7 +200,7 @@ class Exchange:
             self.share.hold(self.bytes, body=True)
 
     def hold(self, answer: bytes) -> None:
-        """Hold an answer until it has been taken.
+        """Reserve memory for an answer until the client has read it.
 
         Raises:
             RefusalError: too much is held already.
@@ -209,20 +209,20 @@ class Exchange:
             self.share.hold(len(answer))
 
     def close(self) -> None:
-        """Give back what the request holds, and what it took of the limits of its key."""
+        """Release the request's memory share, and its place in the limits of its key."""
         self.share.close()
         if self.entered and self.key is not None and self.service.key_limits is not None:
             self.service.key_limits.leave(self.key)
-        # Nothing may hold the answer until a collector of garbage comes, which is made rare.
+        # Break reference cycles, so that the answer is freed without the garbage collector, which rarely runs.
         for scope in (self._given, self._scope):
             scope.pop(EXCHANGE, None)
-        self.answer = self._request = None  # A request sends by what knows its exchange.
+        self.answer = self._request = None  # A request refers back to its exchange.
 
     def check_declared(self) -> None:
-        """Refuse a body that declares itself too large.
+        """Refuse a body whose declared length is too large.
 
         Raises:
-            RefusalError: it does.
+            RefusalError: it is.
         """
         self._check(_declared(self.headers), self.service.settings.max_body_bytes)
 
@@ -235,7 +235,7 @@ class Exchange:
 
 
 def _declared(headers: dict[bytes, bytes]) -> int:
-    """Return the length that is declared: 0 if none is, and beyond every limit if it has too many digits."""
+    """Return the declared length: 0 if there is none, and more than any limit if it has too many digits."""
     value = headers.get(b"content-length", b"")
     if not value.isdigit():
         return 0

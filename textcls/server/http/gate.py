@@ -1,6 +1,6 @@
-"""What every request passes: its id, its count, its span and its line in the log.
+"""The gate that every request passes: it assigns ids, counts, traces and logs.
 
-The busiest route may be answered from here (`Ahead`), since FastAPI's way to a handler takes longer than the model.
+The busiest route may be answered from here (`Ahead`), since FastAPI's routing takes longer than the model.
 """
 
 import logging
@@ -29,11 +29,11 @@ _LOGGER: Final = logging.getLogger(logs.REQUESTS)
 
 
 class Ahead(NamedTuple):
-    """A route that is answered ahead of FastAPI's machinery, by the same functions.
+    """A route that is answered without going through FastAPI, by the same functions.
 
     Attributes:
-        route: of FastAPI.
-        answer: answers it.
+        route: the FastAPI route.
+        answer: the function that answers it.
     """
 
     route: Any
@@ -41,14 +41,14 @@ class Ahead(NamedTuple):
 
 
 class Gate:
-    """Around all routes of a service.
+    """The outer layer around all routes of a service.
 
     Args:
-        app: holds them.
-        service: answers.
-        ahead: is answered from here.
-        is_plain: says whether nothing in `app` would have to be asked first.
-        is_answered: says whether `app` has a route for a request.
+        app: the application with the routes.
+        service: the service that answers.
+        ahead: the route that is answered from here.
+        is_plain: returns whether nothing in `app` has to run before the route.
+        is_answered: returns whether `app` has a route for a request.
     """
 
     def __init__(
@@ -72,10 +72,10 @@ class Gate:
             return
         head = scope["method"] == "HEAD"
         if head and not self._is_answered(scope):
-            # As balancers probe: answered as GET is, without the body.
+            # Load balancers probe with HEAD: answer it like GET, without the body.
             scope = {**scope, "method": "GET"}
         for of_mount in ("endpoint", "route"):
-            # What stands here is that of the application around this one, until one of our routes answers.
+            # Until one of our routes answers, this is that of the application in which this one is mounted.
             scope.pop(of_mount, None)
         service = self._service
         outer: Exchange | None = scope.get(EXCHANGE)
@@ -86,7 +86,7 @@ class Gate:
             with nullcontext() if service.tracing is None else service.tracing.span(exchange):
                 await self._answer(exchange, scope, receive, self._sending(exchange, send, head=head))
         except ClientDisconnect:
-            # Met by somebody's own middleware, which reads the body: nothing of it is for the server's log.
+            # Raised in middleware of others that reads the body: not to be logged as an error by the server.
             exchange.note_gone()
         finally:
             service.end_request()
@@ -113,14 +113,14 @@ class Gate:
             await self._app(scope, exchange.receive, send)
 
     def _sending(self, exchange: Exchange, send: "Send", *, head: bool) -> "Send":
-        """Return what sends an answer with its id, and counts it before its last bytes go.
+        """Return a `send` that adds the request's id and counts the answer before its last bytes are sent.
 
-        What a caller knows to be answered is counted, even if we are killed then.
+        An answer that the caller has seen is thus counted, even if this process is killed right afterwards.
         """
 
         async def tell(message: "Message") -> None:
             if message["type"] == "http.response.start":
-                # A service around this one names the request as we do.
+                # A service around this one uses the same request id.
                 headers = [header for header in message.get("headers", ()) if header[0] != _ID_HEADER]
                 headers.append((_ID_HEADER, exchange.request_id))
                 message["headers"] = headers
@@ -132,7 +132,7 @@ class Gate:
                     message["body"] = b""
                 if not message.get("more_body", False):
                     if len(message.get("body", b"")) > UNCOUNTED:
-                        # It is waited for until it has been taken.
+                        # This waits until the client has read it.
                         await send({**message, "more_body": True})
                         message["body"] = b""
                     self._count(exchange)
@@ -141,7 +141,7 @@ class Gate:
         return tell
 
     def _id_of(self, scope: "Scope") -> bytes:
-        """Return the caller's id of the request if it is one, or one of our own."""
+        """Return the caller's id of the request if it is valid, else one of our own."""
         for name, value in scope["headers"]:
             if name == _ID_HEADER and _ID.fullmatch(value):
                 given: bytes = value
@@ -164,7 +164,7 @@ class Gate:
 
 
 def _is_limited(exchange: Exchange) -> bool:
-    """Say whether a request was turned away by the limits of its key."""
+    """Return whether a request was refused by the limits of its key."""
     return exchange.key is not None and not exchange.entered and exchange.service.key_limits is not None
 
 
@@ -192,7 +192,7 @@ def _log(exchange: Exchange, with_texts: bool) -> None:
     extra: dict[str, object] = {
         "request_id": exchange.request_id.decode(),
         "method": exchange.scope["method"],
-        # A path that is none of ours may hold anything, a text as well.
+        # The route and not the path, which may contain anything, even a text.
         "path": exchange.route,
         "status": exchange.status,
         "milliseconds": round(exchange.seconds * 1000, 3),
@@ -206,7 +206,7 @@ def _log(exchange: Exchange, with_texts: bool) -> None:
         extra |= {"model": answer.served.name, "version": answer.served.version, "texts": len(answer.outcomes)}
         if with_texts:
             several = answer.served.classifier.info.several
-            # Of one label a text its name, of several a list of them.
+            # The name of the label, or a list if a text may have several.
             labels = [list(found.labels) if several else found.labels[0] for found in answer.outcomes]
             extra |= {"inputs": list(exchange.texts), "labels": labels}
     _LOGGER.info("request", extra=extra)

@@ -8,7 +8,7 @@ from typing import Final
 from textcls.errors import SurroundingsError
 
 BACKLOG: Final = 2048
-# Of an answer, beyond what is on its way. What the caller's window takes is sent at once in any case.
+# Most unsent bytes of an answer in the kernel. What fits the client's window is sent at once in any case.
 _UNSENT_BYTES: Final = 65_536
 
 
@@ -18,7 +18,7 @@ def listen(host: str, port: int, option: str = "--port") -> socket.socket:
     Args:
         host: name or address.
         port: 0 takes a free one.
-        option: with which the port is chosen, for the message.
+        option: the option that sets the port, for the message.
 
     Raises:
         SurroundingsError: the port is taken or forbidden, or there is no such address here.
@@ -32,22 +32,22 @@ def listen(host: str, port: int, option: str = "--port") -> socket.socket:
         listener = socket.create_server(address, family=family, backlog=BACKLOG)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            # 0 means no port of its own to the probes.
+            # For the probe port 0 means none.
             free = " (0 takes a free one)" if option == "--port" else ""
             reason = f"is already in use; stop the other program or choose another with {option}{free}."
         else:
             reason = f"cannot be listened on: {os.strerror(error.errno or 0)}; choose another --host or {option}."
         raise SurroundingsError(f"Port {port} of {host} {reason}") from error
-    # asyncio does this only for sockets that name their protocol, which this one does not; without it each answer on a
+    # asyncio sets this only on sockets that name their protocol, which this one does not; without it each answer on a
     # kept connection waits 40 ms for a delayed ACK.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    if hasattr(socket, "TCP_NOTSENT_LOWAT"):  # Linux has it
-        # For who does not read the kernel would hold 4 MB of answers a connection, and the work for them be done.
+    if hasattr(socket, "TCP_NOTSENT_LOWAT"):  # on Linux
+        # Else the kernel would buffer 4 MB of answers per connection for clients that do not read them.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
     return listener
 
 
 def url(host: str, listener: socket.socket) -> str:
-    """Return the address of a service that listens to `host`."""
+    """Return the URL of a service that listens on `host`."""
     name = f"[{host}]" if ":" in host else host
     return f"http://{name}:{listener.getsockname()[1]}"

@@ -1,9 +1,9 @@
-"""A connection: what it may send and hold before anybody is asked for a key, and when it is ended.
+"""A connection: what it may send and hold before a key is checked, and when it is closed.
 
-uvicorn's own protocol feeds whatever arrives to the parser: heads and trailers without bound, and as many requests as
-are sent in a row. Here the parser gets one request at a time. A head is gathered first, within bounds, and what follows
-a request waits, at first here and then at the sender, until its answer has been taken. At no time does a connection
-hold more than a head, `MAX_HEAD_BYTES` of what follows, and one answer.
+uvicorn's own protocol passes everything that arrives to the parser: heads and trailers of any size, and any number of
+pipelined requests. Here the parser gets one request at a time. A head is first collected, within limits, and whatever
+follows a request waits, first here and then at the sender, until the client has read the answer. A connection never
+holds more than a head, `MAX_HEAD_BYTES` of what follows, and one answer.
 """
 
 import asyncio
@@ -26,25 +26,25 @@ MAX_URL_BYTES: Final = 8_192
 MAX_HEADERS: Final = 100
 SWEEP_SECONDS: Final = 0.5
 _BODY_BYTES: Final = 65_536
-# The end of a chunked body has to be looked for, which costs most where there are many empty lines.
+# The end of a chunked body must be searched for, which is most expensive if there are many empty lines.
 _CHUNKED_BYTES: Final = 8_192
-# Beyond `max_connections`, so many are told why they are turned away.
+# Connections beyond `max_connections` that get an answer saying why they are refused.
 _TURNED_AWAY: Final = 100
 _EMPTY_LINE: Final = b"\r\n\r\n"
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
-# Headers that say how to go on.
+# Headers that decide how to read the rest of the request.
 _HEEDED: Final = frozenset({b"content-length", b"expect", b"host", b"transfer-encoding", b"upgrade"})
 _HEAD, _WITHIN_HEAD, _BODY = range(3)
-# The connections of a worker on which nothing is asked at the moment, and since when; the longest idle one first.
+# The idle connections of a worker, and since when they are idle; the one idle for longest first.
 _Idle = OrderedDict["Connection", float]
 
 
 class _UpgradeError(Exception):
-    """Another protocol is offered."""
+    """The client offers another protocol."""
 
 
 class _Flow(FlowControl):
-    """uvicorn's, which resumes reading for each request; not while the next one waits here."""
+    """uvicorn's flow control, which resumes reading for each request, except while the next one waits here."""
 
     holding = False
 
@@ -54,9 +54,9 @@ class _Flow(FlowControl):
 
 
 class _Together:
-    """A transport that writes the head of an answer together with the beginning of its body.
+    """A transport that writes the head of an answer together with the start of its body.
 
-    Each write is a system call, a tenth of the time of a short answer.
+    Each write is a system call, which takes a tenth of the time of a short answer.
     """
 
     def __init__(self, transport: asyncio.Transport) -> None:
@@ -81,7 +81,7 @@ class _Together:
 
 
 class Connection(HttpToolsProtocol):
-    """uvicorn's protocol, fed with one request at a time."""
+    """uvicorn's protocol, fed one request at a time."""
 
     flow: _Flow
 
@@ -89,10 +89,10 @@ class Connection(HttpToolsProtocol):
         super().__init__(*args, **kwargs)
         self._service = service
         self._idle = idle
-        # What has arrived and is not parsed: the beginning of a head, or what follows a request.
+        # What has arrived and is not parsed yet: the start of a head, or what follows a request.
         self._waiting = b""
         self._place = _HEAD
-        # Of the body: bytes to come, None if it is chunked; the last bytes, and those since the last one of content.
+        # Of the body: the bytes still to come, None if it is chunked; its last bytes; and the bytes since any content.
         self._left: int | None = None
         self._tail = b""
         self._beside = 0
@@ -100,12 +100,12 @@ class Connection(HttpToolsProtocol):
         self._unsent, self._unsent_since = 0, 0.0
         self._ended = False
 
-    # What asyncio tells
+    # Called by asyncio
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for a request; if there are too many connections, end the longest idle one, or this one."""
+        """Start to wait for a request; with too many connections, close the one idle for longest, or this one."""
         super().connection_made(transport)
-        # An answer beyond the first limit is waited for until all of it has been taken: so long it is held.
+        # If an answer exceeds `high`, wait until the client has read all of it: it is held in memory until then.
         transport.set_write_buffer_limits(high=UNCOUNTED, low=0)
         self.flow = _Flow(transport)
         now = self._arriving_since = self.loop.time()
@@ -130,14 +130,14 @@ class Connection(HttpToolsProtocol):
 
     @property
     def expects_head(self) -> bool:
-        """Whether a request would begin with the next byte."""
+        """Whether the next byte would start a request."""
         return self._place == _HEAD and not self._waiting
 
     def wanted(self) -> int:
-        """Return how many bytes may be read: more than none, and no more than can be held."""
+        """Return how many bytes may be read: at least one, and no more than may be held."""
         if self._place == _BODY and not self._ended:
             return _CHUNKED_BYTES if self._left is None else min(self._left, _BODY_BYTES)
-        # One more than fit, which then is refused.
+        # One byte more than the limit, so that a head that is too long is noticed and refused.
         return max(1, MAX_HEAD_BYTES + 1 - len(self._waiting))
 
     def data_received(self, data: bytes) -> None:
@@ -147,20 +147,20 @@ class Connection(HttpToolsProtocol):
         if self._waiting:
             data = self._waiting + data
         elif self._place == _HEAD:
-            # The time that a request may take begins with its first byte.
+            # The time limit of a request starts with its first byte.
             self._arriving_since = None
         self._parse(data)
 
     def resume_writing(self) -> None:
-        """Go on with the next request, since the answers have been taken."""
+        """Continue with the next request, since the client has read the answers."""
         super().resume_writing()
         if not self._is_busy():
             self._go_on()
 
-    # What the parser and the cycle of a request tell
+    # Called by the parser and the request cycle
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep a header; what stands in a trailer is dropped, as RFC 9110 (6.5.1) allows: it could pose as a key."""
+        """Keep a header; trailers are dropped, as RFC 9110 (6.5.1) allows: one could pose as a key."""
         if self._place != _WITHIN_HEAD:
             return
         name = name.lower()
@@ -181,7 +181,7 @@ class Connection(HttpToolsProtocol):
             self.expect_100_continue = True
 
     def on_headers_complete(self) -> None:
-        """Begin to answer. An answer to HEAD has no body that its head could wait for."""
+        """Start to answer. The answer to HEAD has no body for its head to wait for."""
         if self.parser.get_http_version() == "1.1" and not any(name == b"host" for name, _ in self.headers):
             raise RefusalError(400, "The Host header is missing, which HTTP/1.1 requires.")
         super().on_headers_complete()
@@ -209,7 +209,7 @@ class Connection(HttpToolsProtocol):
             cycle.message_event.set()
 
     def on_response_complete(self) -> None:
-        """Forget the request, which would else be held until the next one, and go on."""
+        """Drop the request, which would otherwise be kept until the next one, and continue."""
         self.server_state.total_requests += 1
         cycle = self.cycle
         if cycle.body:
@@ -221,11 +221,11 @@ class Connection(HttpToolsProtocol):
     # Parsing
 
     def _is_busy(self) -> bool:
-        """Say whether the answer to a request is not yet made, or not yet taken."""
+        """Return whether the answer to a request is not finished, or not yet read by the client."""
         return self.flow.write_paused or (self.cycle is not None and not self.cycle.response_complete)
 
     def _go_on(self) -> None:
-        """Parse the next request, if it has arrived, or wait for it."""
+        """Parse the next request if it has arrived, else wait for it."""
         if self.flow.write_paused or self._ended or self.transport.is_closing():
             return
         if self._place == _HEAD:
@@ -244,7 +244,7 @@ class Connection(HttpToolsProtocol):
                     end = self._end_of_body(data, at)
                     self.parser.feed_data(memoryview(data)[at:end])
                 elif self._is_busy():
-                    # The sender waits from now on.
+                    # From now on the sender has to wait.
                     self.flow.holding = True
                     self.flow.pause_reading()
                     break
@@ -270,7 +270,7 @@ class Connection(HttpToolsProtocol):
         self._waiting = data[at:]
 
     def _parse_head(self, head: bytes, more: int) -> None:
-        """Parse a head, behind which so many bytes have arrived."""
+        """Parse a head; `more` bytes after it have arrived already."""
         before = self.cycle
         self._place, self._left = _WITHIN_HEAD, None
         self._idle.pop(self, None)
@@ -290,20 +290,20 @@ class Connection(HttpToolsProtocol):
                 raise RefusalError(400, "This is not a valid HTTP request.")
             self._place, self._tail, self._beside = _BODY, b"", 0
             if self._left is None or self._left > more:
-                # The rest is read when it is asked for, which is not the case if the key is missing.
+                # The rest is read when the application asks for it, which it does not if the key is missing.
                 self.flow.pause_reading()
 
     def _end_of_body(self, data: bytes, at: int) -> int:
-        """Return up to where the parser may be fed without passing the end of the body.
+        """Return the end of the data that the parser may get without passing the end of the body.
 
         Raises:
-            RefusalError: too much has arrived that is not content: trailers, or what is noted beside chunks.
+            RefusalError: too much has arrived that is not content: trailers or chunk extensions.
         """
         if self._left is not None:
             end = min(len(data), at + self._left)
             self._left -= end - at
             return end
-        # A chunked body ends with an empty line; one within it does no harm.
+        # A chunked body ends with an empty line; stopping at one inside the body does no harm.
         across = (self._tail + data[at : at + 3]).find(_EMPTY_LINE)
         if across >= 0:
             end = at - len(self._tail) + across + len(_EMPTY_LINE)
@@ -320,7 +320,7 @@ class Connection(HttpToolsProtocol):
     # Ending
 
     def sweep(self, now: float) -> None:
-        """End the connection if it has been stuck for too long."""
+        """Close the connection if it has been stuck for too long."""
         longest = self._service.settings.receive_seconds
         if self._arriving_since is not None and now - self._arriving_since > longest:
             self._end(408, f"The request did not arrive within receive_seconds, which is {longest:g}.")
@@ -337,30 +337,30 @@ class Connection(HttpToolsProtocol):
             self.transport.abort()
 
     def make_room(self) -> None:
-        """End the connection, on which nothing is asked, for another one."""
+        """Close this idle connection in favour of a new one."""
         self._service.counts.add(metrics.CLOSED, "idle")
         self._ended = True
         self.transport.close()
 
     def _end(self, status: int, message: str) -> None:
-        """Answer, unless an answer is already under way, and hang up."""
+        """Answer, unless an answer is already under way, and close the connection."""
         self._service.counts.add(metrics.CLOSED, str(status))
         self._arriving_since, self._ended, self._waiting = None, True, b""
         self._idle.pop(self, None)
         transport = self.transport
         if transport.is_closing():
             return
-        # A complete answer to a request that is still arriving is not followed by another.
+        # If the request was already answered in full while its body is still arriving, do not send a second answer.
         cycle = self.cycle
         if cycle is None or not cycle.response_started or (cycle.response_complete and self._place != _BODY):
             transport.write(_raw(status, message))
-        # To the application it looks as if the caller had hung up.
+        # To the application it looks as if the client had disconnected.
         if cycle is not None and not cycle.response_complete:
             cycle.scope[ENDED] = status  # type: ignore[typeddict-unknown-key]
             cycle.disconnected = True
             cycle.message_event.set()
-        # What still arrives is read and dropped for a moment: closed at once, the kernel would reset the connection and
-        # the caller might never see the answer.
+        # Keep reading and dropping data for a moment: if closed at once, the kernel would reset the connection and the
+        # client might never see the answer.
         transport.write_eof()
         self.flow.holding = False
         self.flow.resume_reading()
@@ -368,7 +368,7 @@ class Connection(HttpToolsProtocol):
 
 
 class Reader(asyncio.BufferedProtocol):
-    """Reads no more for a connection than it wants, which with `asyncio.Protocol` is 256 KiB at once."""
+    """Reads no more for a connection than it wants; `asyncio.Protocol` would read 256 KiB at once."""
 
     def __init__(self, buffer: memoryview, connection: Connection) -> None:
         self._buffer, self._head = buffer, buffer[: MAX_HEAD_BYTES + 1]
@@ -378,23 +378,23 @@ class Reader(asyncio.BufferedProtocol):
         self.connection_lost = connection.connection_lost  # type: ignore[method-assign]
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Hand the transport on."""
+        """Pass the transport on."""
         self._connection.connection_made(transport)  # type: ignore[arg-type]
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Return where to put what arrives."""
+        """Return the buffer for incoming data."""
         connection = self._connection
         return self._head if connection.expects_head else self._buffer[: connection.wanted()]
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Hand on what has arrived."""
+        """Pass on what has arrived."""
         self._connection.data_received(bytes(self._buffer[:nbytes]))
 
 
 def protocol(service: Service) -> Any:
-    """Return what makes a protocol for each connection of `service`, as uvicorn wants it."""
+    """Return the protocol factory for connections to `service`, in the form that uvicorn expects."""
     idle: _Idle = OrderedDict()
-    # For all connections: what is read is handed on before anything else is read.
+    # One buffer for all connections: data is passed on before anything else is read.
     buffer = memoryview(bytearray(_BODY_BYTES))
 
     def make(*args: Any, **kwargs: Any) -> Reader:
@@ -404,10 +404,10 @@ def protocol(service: Service) -> Any:
 
 
 def _end_of_head(data: bytes) -> int:
-    """Return where a head ends, 0 if it goes on.
+    """Return where a head ends, or 0 if it is not complete.
 
     Raises:
-        RefusalError: it is too long, or holds too much.
+        RefusalError: the head or its URL is too long, or there are too many headers.
     """
     found = data.find(_EMPTY_LINE)
     end = found + len(_EMPTY_LINE) if found >= 0 else 0
@@ -416,7 +416,7 @@ def _end_of_head(data: bytes) -> int:
         raise RefusalError(414, f"The URL has more than {MAX_URL_BYTES:,} bytes: send texts in the body.")
     if size > MAX_HEAD_BYTES:
         raise RefusalError(431, f"The head has more than {MAX_HEAD_BYTES:,} bytes: send fewer or shorter headers.")
-    # Two lines are none of a header: the first and the empty one.
+    # Two lines are not headers: the first and the empty one.
     if size > 4 * MAX_HEADERS and data.count(b"\r\n", 0, size) - 2 > MAX_HEADERS:
         raise RefusalError(431, f"There are more than {MAX_HEADERS:,} headers: send fewer.")
     return end
@@ -425,14 +425,14 @@ def _end_of_head(data: bytes) -> int:
 def _without_upgrade(head: bytes) -> bytes:
     """Return a head without the offer of another protocol, which a server may ignore (RFC 9110, 7.8).
 
-    The parser would take the body for that protocol.
+    With it, the parser would treat the body as data of that protocol.
     """
     return b"\r\n".join(line for line in head.split(b"\r\n") if not line.lower().startswith(b"upgrade:"))
 
 
 def _parser(connection: Connection) -> httptools.HttpRequestParser:
     parser = httptools.HttpRequestParser(connection)
-    # As uvicorn sets it up.
+    # As in uvicorn.
     parser.set_dangerous_leniencies(lenient_data_after_close=True)
     return parser
 

@@ -1,4 +1,4 @@
-"""An answer whose bytes are there: nothing is encoded or looked up any more."""
+"""A response whose bytes are complete: nothing is left to encode or look up."""
 
 from collections.abc import Iterable
 
@@ -10,9 +10,9 @@ class Ready(Response):
 
     Args:
         body: the bytes.
-        status: of HTTP.
-        kind: its content type.
-        headers: what it needs beyond type, length and id.
+        status: the HTTP status.
+        kind: the content type.
+        headers: headers other than those of type, length and id.
     """
 
     def __init__(
@@ -23,6 +23,6 @@ class Ready(Response):
         kind: bytes = b"application/json",
         headers: Iterable[tuple[bytes, bytes]] = (),
     ) -> None:
-        # Not by Starlette's, which writes each header anew: one is made for every request.
+        # Not through Starlette's constructor, which encodes each header again, for every request.
         self.body, self.status_code, self.background = body, status, None
         self.raw_headers = [(b"content-type", kind), (b"content-length", b"%d" % len(body)), *headers]

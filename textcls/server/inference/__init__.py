@@ -1,5 +1,5 @@
 """From the bytes of a request about texts to those of its answer.
 
-`schemas` are the forms of both, `parsing` reads the one and `answers` makes the other; `micro_batching` lets the model
-answer those together that came together.
+`schemas` defines the form of both, `parsing` reads the request and `answers` makes the answer; `micro_batching` answers
+requests together that arrive together.
 """

@@ -1,7 +1,7 @@
-"""From the bytes of a request to those of its answer: pure functions, on the event loop or in a thread alike.
+"""From the bytes of a request to those of its answer: pure functions, for the event loop and for threads.
 
-First it is read, then it is known what it will cost, then it is answered. The answer is built from plain objects: a
-response model would check each of thousands of numbers that are right anyway.
+A request is first parsed, then its cost is estimated, then it is answered. The answer is built from plain objects: a
+response model would needlessly check each of thousands of numbers.
 """
 
 import json
@@ -30,15 +30,15 @@ from textcls.server.settings import Limits
 
 
 class EncodedAnswer(NamedTuple):
-    """The bytes of an answer, who gave it, and what there is to count.
+    """The bytes of an answer, the model that gave it, and what the metrics count.
 
     Attributes:
         body: the bytes.
         served: the model.
-        outcomes: one a text.
-        headers: what the answer needs beyond its length and who gave it.
+        outcomes: one per text.
+        headers: further headers, beside those of the length and the model.
         kind: its content type.
-        silent: how many values of columns beside the text said nothing, by column and reason.
+        silent: how many values of columns beside the text gave no information, by column and reason.
     """
 
     body: bytes
@@ -50,17 +50,17 @@ class EncodedAnswer(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What is asked, whatever the wire format, and within all limits.
+    """A request within all limits, independent of its wire format.
 
     Attributes:
         served: the model.
         texts: at least one.
-        write: makes the answer of the model's predictions, one a text; it keeps nothing of their arrays.
-        explain: whether to say what each token added.
-        threshold: score below which the decision is `abstain`, or, of several labels a text, from which on each is
-            assigned; None for the model's own.
-        top_k: of how many labels the answer tells; None for all.
-        more: what is asked of explanations beyond what each token added; None for nothing.
+        write: makes the answer from the model's predictions, one per text; it keeps none of their arrays.
+        explain: whether to return what each token added.
+        threshold: score below which the decision is `abstain`, or, if a text may have several labels, from which each
+            label is assigned; None for the model's own.
+        top_k: how many labels the answer contains; None for all.
+        more: what explanations contain beyond what each token added; None for nothing.
     """
 
     served: Served
@@ -73,18 +73,18 @@ class Request(NamedTuple):
 
     @property
     def explained_labels(self) -> int:
-        """Of how many labels an explanation tells; 0 without one."""
+        """The number of labels in an explanation; 0 without one."""
         labels = self.served.classifier.cost.labels
         return min(self.top_k or labels, labels) if self.explain else 0
 
     @property
     def searches(self) -> bool:
-        """Whether a change of the answer is looked for, which may take seconds."""
+        """Whether a counterfactual is searched for, which may take seconds."""
         return self.more is not None and self.more.counterfactual
 
     @property
     def microseconds(self) -> float:
-        """About how long the answer takes."""
+        """An estimate of how long the answer takes."""
         labels, classifier = self.explained_labels if self.explain else 0, self.served.classifier
         plain = classifier.cost.microseconds(self.texts, labels)
         return (
@@ -93,24 +93,24 @@ class Request(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """About how much memory is held while it is answered."""
+        """An estimate of how many bytes of memory the request holds while it is answered."""
         working = self.served.classifier.cost.working_bytes(self.texts, self.explained_labels)
         if self.more is not None:
             working += explaining.working_bytes(self.more, self.served.classifier.cost, self.texts)
         return working + sum(map(sys.getsizeof, self.texts))
 
 
-# From the bytes of a request and its content type to what it asks.
+# Parses the bytes of a request and its content type.
 RequestReader = Callable[[Generation, Limits, bytes, bytes], Request]
 
 
 def read(generation: Generation, limits: Limits, body: bytes, content_type: bytes) -> Request:
-    """Return what a request to `/v1/classify` asks.
+    """Parse a request to `/v1/classify`.
 
     Raises:
         InputError: the body is not a request.
         NotFoundError: there is no such model.
-        TooLargeError: it is beyond a limit, which the text names.
+        TooLargeError: it exceeds a limit, which the message names.
     """
     asked = parsing.parse(ClassifyRequest, body, content_type, limits)
     served = generation.get(asked.model)
@@ -124,7 +124,7 @@ def read(generation: Generation, limits: Limits, body: bytes, content_type: byte
 
 
 def texts_of(served: Served, given: Sequence[object], field: str) -> list[str]:
-    """Return the texts that are meant by what stands in a field: strings, or rows with the text columns of the model.
+    """Return the texts of a field's values: strings, or rows with the text columns of the model.
 
     Raises:
         InputError: a row lacks a column; or a text is one string, and the model was trained on several columns.
@@ -135,10 +135,10 @@ def texts_of(served: Served, given: Sequence[object], field: str) -> list[str]:
         if isinstance(text, dict):
             texts.append(text_of_row(text, columns, f"{field}[{i}]", info.columns))
         elif isinstance(text, str) and len(columns) == 1:
-            # What parts columns from the text is part of this one.
+            # Separators of columns in a plain string are part of the text.
             texts.append(text_of_row({columns[0]: text}, columns, "", info.columns) if info.columns else text)
         else:
-            # Taken for the whole text, a body alone would be answered, and wrongly more often.
+            # Taken as the whole text, one column alone would get an answer, and more often a wrong one.
             example = ", ".join(f"{encode(name).decode()}: ..." for name in columns)
             raise InputError(
                 f"{field}[{i}] is one text, and the model {served.name!r} was trained on {and_(columns)}: send "
@@ -148,16 +148,16 @@ def texts_of(served: Served, given: Sequence[object], field: str) -> list[str]:
 
 
 def silent_values(served: Served, given: Sequence[object]) -> Mapping[tuple[str, Silence], int]:
-    """Return how many values of the columns beside the text say nothing, by column and reason."""
+    """Return how many values of the columns beside the text give no information, by column and reason."""
     columns = served.classifier.info.columns
     return Counter(one for row in given for one in silent(row if isinstance(row, dict) else {}, columns))
 
 
 def checked(request: Request, limits: Limits) -> Request:
-    """Return `request`.
+    """Return `request` after checking its size.
 
     Raises:
-        TooLargeError: it is beyond a limit; the text names it.
+        TooLargeError: it exceeds a limit; the message names it.
     """
     texts = request.texts
     if len(texts) > limits.max_inputs:
@@ -191,10 +191,10 @@ def _check_explained(request: Request, limits: Limits) -> None:
 
 
 def complete(request: Request) -> EncodedAnswer:
-    """Ask the model, and write what it says."""
+    """Run the model and write its answer."""
     texts, classifier = request.texts, request.served.classifier
     if len(texts) == 1:
-        # A text alone spares the sorting of a batch.
+        # A single text avoids the sorting of a batch.
         return request.write([classifier.predict(texts[0], explain=request.explain, threshold=request.threshold)])
     return request.write(predict(classifier, texts, explain=request.explain, threshold=request.threshold))
 
@@ -204,8 +204,8 @@ def predict(
 ) -> Iterator[Prediction]:
     """Yield the answers to several texts.
 
-    An explanation says of each token what it added to all labels, of which few may be wanted: texts are explained a
-    call of the model at a time, and what is said of them is gone before the next if whoever asks does not keep it.
+    An explanation contains what each token added to all labels, of which few may be wanted: texts are explained one
+    model call at a time, and the explanations of one call can be freed before the next, unless the caller keeps them.
     """
     if not explain:
         yield from classifier.predict(texts, threshold=threshold)
@@ -222,8 +222,8 @@ def _write(
     predictions: Iterable[Prediction],
 ) -> EncodedAnswer:
     """Write the body of a `ClassifyAnswer`."""
-    # Result by result, so that the objects of one explanation are gone before those of the next are made; and into one
-    # block, which a large answer would fill twice if its parts were joined in the end.
+    # One result at a time, so that the objects of one explanation are freed before those of the next are made; and into
+    # one buffer, since joining the parts at the end would take the memory of a large answer twice.
     body = BytesIO()
     body.write(served.head)
     outcomes: list[Outcome] = []
@@ -241,7 +241,7 @@ def _write(
 
 
 def outcome(prediction: Prediction) -> Outcome:
-    """Return what there is to count."""
+    """Return what the metrics count of a prediction."""
     best = int(prediction.probabilities.argmax())
     score = float(prediction.probabilities[best])
     labels = prediction.assigned if prediction.several else (prediction.label_names[best],)
@@ -259,10 +259,10 @@ def encode(value: Any) -> bytes:
 
 
 def _encode_parts(value: Any) -> bytes:
-    """Return plain data as JSON, of which a part has no UTF-8 form.
+    """Return plain data as JSON if part of it cannot be encoded as UTF-8.
 
-    An unpaired surrogate in a token is escaped, so that the caller gets back what was sent. Everything around it is
-    written as ever: `json` would hold the interpreter for ten times as long.
+    An unpaired surrogate in a token is escaped, so that the caller gets back what was sent. Everything else is written
+    as usual, by orjson: `json` would hold the interpreter for ten times as long.
     """
     if isinstance(value, dict):
         return b"{" + b",".join(encode(name) + b":" + encode(each) for name, each in value.items()) + b"}"

@@ -1,6 +1,6 @@
-"""What a request may ask of an explanation beyond the tokens: evidence, units, parts, what would change the answer.
+"""What a request may ask of an explanation beyond the tokens: evidence, units, parts, counterfactuals.
 
-All of it is bounded before it is done: parts and counterfactuals of one text a request, the latter of a short one.
+All of it is limited in advance: parts and counterfactuals to one text per request, the latter to a short one.
 """
 
 from collections.abc import Sequence
@@ -18,18 +18,18 @@ from textcls.model.label_paths import contrasted, full_name, labels_below
 from textcls.model.prediction import Prediction
 from textcls.model.units import Unit
 
-# A counterfactual asks the model about a text up to `MOST_ASKED` times: 0.2 seconds at so many tokens.
+# A counterfactual runs the model on up to `MOST_ASKED` texts, which takes 0.2 seconds with this many tokens.
 COUNTERFACTUAL_TOKENS: Final = 200
-# With very many labels it takes longer; nobody waits for it for ever, and others wait behind it.
+# With very many labels it takes longer: a limit, since no client waits forever, and other requests wait behind it.
 COUNTERFACTUAL_SECONDS: Final = 5.0
-# Of a token there are its word, two pairs, and the pieces of an unknown one: about so many tokens more to write.
+# A token has its word, two pairs, and pieces if it is unknown: with parts, an answer is about this many times as long.
 PARTS_FACTOR: Final = 12
-# Of each of them, and of each of its numbers, written out included.
+# Memory per part, and per number in it, including its JSON.
 OBJECT_BYTES, NUMBER_BYTES = 1_000, 150
 
 
 class ExplainOptions(BaseModel):
-    """What is asked of an explanation."""
+    """The options of an explanation."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -53,12 +53,12 @@ class ExplainOptions(BaseModel):
 
     @property
     def plain(self) -> bool:
-        """Whether nothing is asked but what each token added."""
+        """Whether only what each token added is asked for."""
         return self == _TOKENS
 
     @property
     def size(self) -> int:
-        """How many times as much there is to write as of the tokens alone."""
+        """How many times as long the answer is as with the tokens alone."""
         return (1 + (self.unit != "token")) * (PARTS_FACTOR if self.parts else 1)
 
 
@@ -81,12 +81,12 @@ Explain = Annotated[
 
 
 def checked(options: ExplainOptions, classifier: Classifier, texts: Sequence[str]) -> ExplainOptions:
-    """Return `options`, with labels by their full names.
+    """Return `options` with the full names of labels, after checking them.
 
     Raises:
-        InputError: there is no such label, both are the same, the model has no parts, or several texts are asked about
-            what only one may be.
-        TooLargeError: the text is too long for what is asked.
+        InputError: there is no such label, both are the same, the model has no parts, or there are several texts for an
+            option that allows only one.
+        TooLargeError: the text is too long for a counterfactual.
     """
     options = _with_full_names(options, classifier)
     for name in ("parts", "counterfactual"):
@@ -134,18 +134,18 @@ def _check_length(text: str, most: int) -> None:
 
 
 def microseconds(options: ExplainOptions, classifier: Classifier, texts: Sequence[str], labels: int) -> float:
-    """Return about how long what is asked beyond the tokens takes."""
+    """Return an estimate of the time for everything beyond the tokens, in microseconds."""
     found = 0.0
     if options.parts:
         found += 4 * classifier.cost.microseconds(texts, labels)
     if options.counterfactual:
-        # The search looks at the clock.
+        # The search has a time limit.
         found += min(MOST_ASKED * classifier.cost.microseconds(texts, 0), 1e6 * COUNTERFACTUAL_SECONDS)
     return found
 
 
 def working_bytes(options: ExplainOptions, cost: Cost, texts: Sequence[str]) -> int:
-    """Return about how much memory the making of it takes beyond that of the tokens."""
+    """Return an estimate of the memory in bytes for everything beyond the tokens."""
     objects = (options.size - 1) * sum(map(cost.tokens, texts))
     return objects * (OBJECT_BYTES + cost.labels * NUMBER_BYTES) + (CALL_BYTES if options.counterfactual else 0)
 
@@ -153,18 +153,18 @@ def working_bytes(options: ExplainOptions, cost: Cost, texts: Sequence[str]) -> 
 def answer(
     options: ExplainOptions, classifier: Classifier, prediction: Prediction, labels: Sequence[str]
 ) -> dict[str, Any]:
-    """Return what is asked beyond the tokens, as fields of a result.
+    """Return what is requested beyond the tokens, as fields of a result.
 
     Args:
-        options: what is asked.
+        options: the options of the request.
         classifier: the model.
         prediction: the prediction of one text, with its explanation.
-        labels: those whose contributions are told.
+        labels: the labels whose contributions are returned.
     """
     explanation = prediction.explanation
     if explanation is None or options.plain:
         return {}
-    # The most probable label is against itself, or the node above it, if nobody names another.
+    # Without a given label, `against` may be the most probable label or a node above it: explain the next one then.
     label = options.label
     if label is None and options.against is not None:
         label = explanation.most_probable_outside(explanation.below(options.against))
@@ -175,7 +175,7 @@ def answer(
         found["parts"] = [_part(part.as_json(explanation.text), labels) for part in classifier.parts(explanation.text)]
     if options.counterfactual:
         against, best = options.against, classifier.labels.index(prediction.label)
-        # That a text has no label to lose, or the one that is wanted already, is not a mistake of whoever asks.
+        # That a text has no label to lose, or already has the wanted one, is not an error of the caller.
         nothing = against is not None and (
             against in prediction.assigned if prediction.several else best in explanation.below(against)
         )

@@ -1,9 +1,9 @@
-"""Short requests are answered on the event loop, turn by turn: those that arrived in one turn as one batch.
+"""Answer short requests on the event loop, turn by turn: those that arrive in the same turn as one batch.
 
-Nothing waits for company: a turn takes what its sockets hold. Most of what a short text costs is per call of the model,
-so 64 at once take a third of the time of 64 one by one. What takes longer than a turn may is left for later. In between
-the loop hears its sockets, for longer than it has worked if there is so much to hear: one turn would not do, since
-libuv accepts one connection a turn.
+No request waits for others: a turn takes what has arrived. Most of the cost of a short text is per model call, so 64 at
+once take a third of the time of 64 one by one. What does not fit into a turn is left for later. In between the loop
+reads its sockets, for longer than it has worked if much has arrived: one turn would not be enough, since libuv accepts
+only one connection per turn.
 """
 
 import asyncio
@@ -16,15 +16,15 @@ from textcls.model.cost import CALL_TEXTS
 from textcls.server.inference import answers
 from textcls.server.inference.answers import EncodedAnswer, Request
 
-# So long, in microseconds, a turn of the event loop may be held up by the model. Costs are those of a busy core, twice
-# those of an idle one, which it is for a request that is alone.
+# How long, in microseconds, the model may block a turn of the event loop. Costs are those of a busy core, twice those
+# of an idle one, which a request that is alone has.
 TURN: Final = 2000.0
 TURN_ALONE: Final = 2 * TURN
-# Work in a row is followed by listening for so many times as long; not before so many seconds are due.
+# After work, the loop reads sockets for this many times as long, once at least this many seconds are due.
 _LISTEN, _DUE_SECONDS = 3, 0.003
-# So much of what it takes by itself a text takes as one of a batch, unless it is explained.
+# Time of a text in a batch relative to its time alone, unless it is explained.
 _BATCHED: Final = 0.5
-# A batch is padded to its longest text: those that are much longer go into another.
+# A batch is padded to its longest text: much longer texts go into another.
 _LONGER, _BY = 1.5, 32
 
 
@@ -36,14 +36,14 @@ class _Waiting(NamedTuple):
 
     @property
     def group(self) -> tuple[str, int, bool, float]:
-        """What the texts of one call have in common; requests of two generations never meet."""
+        """What the texts of one model call have in common; requests of two generations are never mixed."""
         request = self.request
         threshold = request.threshold
         return request.served.name, id(request.served), request.explain, -1.0 if threshold is None else threshold
 
     @property
     def batched(self) -> float:
-        """How long it takes beside others, in microseconds."""
+        """How long it takes in a batch, in microseconds."""
         return self.microseconds if self.request.explain else _BATCHED * self.microseconds
 
     @property
@@ -55,9 +55,9 @@ class MicroBatcher:
     """Requests that wait for their turn.
 
     Args:
-        seconds: how long one may wait.
-        together: whether those of one text each may be answered as one batch.
-        connections: how many there are.
+        seconds: how long a request may wait.
+        together: whether requests with a single text may be answered as one batch.
+        connections: returns the number of open connections.
     """
 
     def __init__(self, seconds: float, *, together: bool, connections: Callable[[], int]) -> None:
@@ -65,14 +65,14 @@ class MicroBatcher:
         self._arrived: list[_Waiting] = []
         self._batches: deque[list[_Waiting]] = deque()
         self._count = self._arrivals_before = 0
-        # When it will have listened for as long as it should.
+        # When it will have read its sockets for long enough.
         self._listen_until = 0.0
 
     async def answer(self, request: Request, microseconds: float) -> EncodedAnswer:
-        """Answer together with whoever comes in this turn.
+        """Answer a request together with others that arrive in this turn.
 
         Args:
-            request: no longer than a turn, or two if it is alone.
+            request: a request of at most one turn, or two if it is alone.
             microseconds: how long it takes.
 
         Raises:
@@ -87,7 +87,7 @@ class MicroBatcher:
         return await waiting.answer
 
     def answer_alone(self, request: Request) -> EncodedAnswer | None:
-        """Answer at once, or return None if it is time to listen."""
+        """Answer at once, or return None if it is time to read the sockets."""
         begun = perf_counter()
         if self._listen_until - begun > _DUE_SECONDS:
             return None
@@ -96,7 +96,7 @@ class MicroBatcher:
         return answer
 
     def _turn(self) -> None:
-        """Answer what fits into a turn; the rest waits, those that come meanwhile behind it."""
+        """Answer what fits into a turn; the rest waits, ahead of requests that arrive meanwhile."""
         loop = asyncio.get_running_loop()
         begun = perf_counter()
         if self._listen_until - begun > _DUE_SECONDS and self._new_arrivals():
@@ -114,13 +114,13 @@ class MicroBatcher:
             loop.call_soon(self._turn)
 
     def _new_arrivals(self) -> bool:
-        """Say whether the last turn brought something, so that the next may bring more."""
+        """Return whether the last turn brought requests or connections, so that the next may bring more."""
         before, self._arrivals_before = self._arrivals_before, self._count + self._connections()
         return self._arrivals_before != before
 
 
 def _sum(batch: list[_Waiting]) -> float:
-    """Return about how long a batch takes, in microseconds."""
+    """Return an estimate of how long a batch takes, in microseconds."""
     first, *others = batch
     return first.microseconds + sum([each.batched for each in others])
 
@@ -164,7 +164,7 @@ def _answer(batch: list[_Waiting], oldest: float) -> None:
         for each, prediction in zip(batch, predictions, strict=True):
             each.answer.set_result(each.request.write([prediction]))
     except Exception:
-        # One of them cannot be answered: that one alone must not be.
+        # One of them cannot be answered: answer each by itself, so that only that one fails.
         for each in batch:
             if not each.answer.done():
                 _answer_alone(each)

@@ -1,4 +1,4 @@
-"""From the bytes of a body to a request, or to one sentence that says what is wrong with them."""
+"""From the bytes of a body to a request, or to one sentence that says what is wrong."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ _PHRASES: Final = {
     "too_short": "must hold at least one text",
 }
 _LONGEST_NAME: Final = 40
-# Beside its texts a body may hold so many bytes, and for each text some more. Millions of brackets or numbers would
+# Bytes that a body may contain besides its texts, plus some per text. Parsing millions of brackets or numbers would
 # hold the interpreter for a fifth of a second, ten times as long as two megabytes of text.
 _BESIDE_BYTES: Final = 65_536
 _BESIDE_BYTES_A_TEXT: Final = 16
@@ -39,7 +39,7 @@ def parse(kind: type[Kind], body: bytes, content_type: bytes, limits: Limits) ->
 
     Raises:
         InputError: the body is not a valid request; the message says where, without repeating what was sent.
-        TooLargeError: it holds too much beside texts.
+        TooLargeError: it contains too much besides texts.
     """
     if content_type != b"application/json" and not _is_json(content_type):
         raise InputError(_NO_JSON)
@@ -58,11 +58,11 @@ def parse(kind: type[Kind], body: bytes, content_type: bytes, limits: Limits) ->
 
 
 def load_json(body: bytes, limits: Limits) -> Any:
-    """Return what a body holds.
+    """Return the JSON value of a body.
 
     Raises:
         InputError: the body is not valid JSON; the message says where, without repeating what was sent.
-        TooLargeError: it holds too much beside texts.
+        TooLargeError: it contains too much besides texts.
     """
     try:
         if len(body) > _BESIDE_BYTES:
@@ -75,10 +75,10 @@ def load_json(body: bytes, limits: Limits) -> Any:
 
 
 def _load_slowly(body: bytes) -> Any:
-    """Return what a body holds that orjson refuses: it may be JSON all the same, with unpaired surrogates in a text.
+    """Return the JSON value of a body that orjson refuses: it may be valid, with unpaired surrogates in a text.
 
     Raises:
-        InputError: it is not.
+        InputError: it is not valid.
     """
     try:
         return json.loads(body)
@@ -92,29 +92,29 @@ def _load_slowly(body: bytes) -> Any:
 
 
 def _check_structure(body: bytes, limits: Limits) -> None:
-    """Refuse a body of many small values before they are made.
+    """Refuse a body of many small values before parsing it.
 
     Raises:
-        TooLargeError: it holds too much beside texts.
+        TooLargeError: it contains too much besides texts.
         ValueError: it cannot be decoded.
     """
     encoding = json.detect_encoding(body)
     if not encoding.startswith("utf-8"):
         body = body.decode(encoding, "surrogatepass").encode("utf-8", "surrogatepass")
     most = max(_BESIDE_BYTES, _BESIDE_BYTES_A_TEXT * limits.max_inputs)
-    # Without escaped backslashes and quotes, a quote begins or ends a text. Where that is wrong the body is not JSON,
-    # and the parser stops there.
+    # Without escaped backslashes and quotes, each quote starts or ends a text. If not, the body is not valid JSON, and
+    # the parser stops there.
     rest = body.replace(b"\\\\", b"").replace(b'\\"', b"")
-    # Between two texts there is at least a comma.
+    # There is at least a comma between two texts.
     if rest.count(b'"') <= 2 * most and len(b"".join(rest.split(b'"')[::2]).translate(None, b" \t\r\n")) <= most:
         return
     raise TooLargeError(f"The body holds more than {most:,} bytes besides its texts: send little else.")
 
 
 def sentence(kind: type[StrictRequest], errors: Sequence[Mapping[str, Any]]) -> str:
-    """Say the first problem, where it is, and how many more there are.
+    """Return a sentence with the first problem, where it is, and how many more there are.
 
-    A field that nobody knows comes before one that is missing: it is the same one, misspelt.
+    An unknown field is reported before a missing one, since it is probably that one, misspelt.
     """
     first = next((error for error in errors if error["type"] == "extra_forbidden"), errors[0])
     where, problem = first["loc"], first["type"]

@@ -1,4 +1,4 @@
-"""A request about texts, with its bounds, and the answer to it, both with examples for OpenAPI."""
+"""A request about texts, with its limits, and the answer to it, both with examples for OpenAPI."""
 
 from typing import Annotated, Any, ClassVar, Final, Literal
 
@@ -39,19 +39,19 @@ def _as_list(given: object) -> object:
 
 
 def _as_integer(given: object) -> object:
-    """JSON knows one kind of number: 3.0 is an integer of it."""
+    """Return 3.0 as 3: JSON has only one kind of number."""
     return int(given) if isinstance(given, float) and given.is_integer() else given
 
 
 class TextOrRow:
-    """A text, or a row with the text columns of the model, which is checked where the model is known.
+    """A text, or a row with the text columns of the model, which is checked later, when the model is known.
 
-    Not plain `str`, which refuses the unpaired surrogates that JSON may hold and that a model reads as U+FFFD.
+    Not plain `str`, which refuses the unpaired surrogates that JSON may contain and that a model reads as U+FFFD.
     """
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: object, _handler: object) -> core_schema.CoreSchema:
-        """Take both as they are: a union would check them one after the other, and name the branch in its errors."""
+        """Accept both unchanged: a union would check one after the other, and name the branch in its errors."""
         return core_schema.is_instance_schema((str, dict), cls_repr="text")
 
 
@@ -66,7 +66,7 @@ Score = Annotated[float, Field(ge=0, le=1)]
 
 
 class StrictRequest(BaseModel):
-    """A body of fields that are known, each of its type; `such_as` is an example for messages."""
+    """A body that may contain only known fields of the right types; `such_as` is an example for messages."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     such_as: ClassVar[str]
@@ -74,7 +74,7 @@ class StrictRequest(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _few_fields(cls, given: object) -> object:
-        """Refuse a flood of unknown fields at once: as single errors they would take seconds."""
+        """Refuse a large number of unknown fields at once: as separate errors they would take seconds."""
         if isinstance(given, dict) and len(given) > _MOST_FIELDS:
             raise PydanticCustomError("too_many_fields", "The body has more fields than a request can have")
         return given
@@ -140,7 +140,7 @@ class Token(BaseModel):
 
 
 class CellContribution(BaseModel):
-    """What stands in a column beside the text, and what it added."""
+    """The value of a column beside the text, and what it added."""
 
     name: str = Field(description="Of the column, with the part of a date: `opened (weekday)`.")
     value: str = Field(description="What stands in it, as the model reads it; empty where it is missing.")
@@ -148,7 +148,7 @@ class CellContribution(BaseModel):
 
 
 class CellEvidence(BaseModel):
-    """How far a column beside the text speaks for a label."""
+    """How strongly a column beside the text speaks for a label."""
 
     name: str
     value: str
@@ -156,7 +156,7 @@ class CellEvidence(BaseModel):
 
 
 class SupportRow(BaseModel):
-    """A support row of a label: the mean of some rows of the training, or of what has been taught."""
+    """A support row of a label: the mean of some training rows, or of taught examples."""
 
     weight: Score = Field(description="Its share of the prototype that the text was compared with.")
     row: int = Field(ge=1, description="Number of the row nearest to it, from 1: of the training, or of the examples.")
@@ -166,7 +166,7 @@ class SupportRow(BaseModel):
 
 
 class Evidence(BaseModel):
-    """One number a token: how far it speaks for a label, against all others or against one."""
+    """One number per token: how strongly it speaks for a label, against all others or against one."""
 
     label: str = Field(description="The label explained.")
     against: str | None = Field(description="The one it is held against; null for all others.")
@@ -204,7 +204,7 @@ class Part(BaseModel):
 
 
 class ChangedToken(BaseModel):
-    """A token, word or sentence that is left out, or a token or word that is exchanged."""
+    """A token, word or sentence that is left out, or a token or word that is replaced."""
 
     token: int = Field(ge=0, description="Its number, among those of its kind.")
     start: int = Field(ge=0)
@@ -214,7 +214,7 @@ class ChangedToken(BaseModel):
 
 
 class OtherAnswer(BaseModel):
-    """What is answered after a change."""
+    """The answer after a change."""
 
     label: str = Field(description="What is answered then.")
     score: Score = Field(description="The probability of that.")
@@ -239,7 +239,7 @@ class ChangedColumn(OtherAnswer):
 
 
 class CounterfactualSearch(BaseModel):
-    """What would change the answer, and how it was searched."""
+    """What would change the answer, and how it was searched for."""
 
     found: Change | None = Field(description="Null if there is none within the search.")
     tokens: int = Field(ge=0, description="How many tokens, or words, were left out by themselves.")
@@ -254,7 +254,7 @@ class CounterfactualSearch(BaseModel):
 
 
 class NodeOfTree(BaseModel):
-    """A node of the tree of labels."""
+    """A node of the label tree."""
 
     path: list[str] = Field(description="From the root down.")
     score: Score = Field(description="The sum of the probabilities of the labels at and below it.")
@@ -380,7 +380,7 @@ _ANSWER_OF_SEVERAL: Final[dict[str, Any]] = {
 
 
 class ClassifyAnswer(BaseModel):
-    """One result a text, in the order of the texts."""
+    """One result per text, in the order of the texts."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_ANSWER, _ANSWER_OF_SEVERAL]})
 

@@ -1,5 +1,5 @@
-"""Which models answer, and how they are exchanged while they do, with the keys that may ask them.
+"""The served models, and how they and the keys are exchanged while the service runs.
 
-`registry` names them. `loading` reads and tests the operator's files where they can do no harm, `reload` writes down
-what all workers serve, and `watching` asks for that when the files have been replaced, as their `file_stamps` show.
+`registry` resolves their names. `loading` reads and tests the operator's files where they can do no harm, `store`
+records what all workers serve, `reload` requests that, and so does `watching` when `file_stamps` show replaced files.
 """

@@ -1,4 +1,4 @@
-"""What tells whether the operator's files, models and keys, are still those that were."""
+"""Stamps that show whether the operator's files, models and keys, have changed."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,22 +8,22 @@ from textcls.errors import TextclsError
 from textcls.server.models import registry
 from textcls.server.settings import Settings
 
-# For each file its path, device, inode, time and size; as JSON gives it back.
+# For each file its path, device, inode, time and size, in types that survive JSON.
 Stamps = list[list[Any]]
 
 
 def stamps(arguments: Sequence[str], settings: Settings) -> Stamps:
-    """Return what changes when a file of models or keys is replaced, added or taken away.
+    """Return stamps that change when a file of models or keys is replaced, added or removed.
 
     Args:
-        arguments: the models, as `registry.resolve` reads them.
-        settings: which name the files of keys.
+        arguments: the models, as for `registry.resolve`.
+        settings: the settings, which name the files of keys.
     """
     found: Stamps = []
     try:
         paths = [source.path for source in registry.resolve(arguments)]
     except (TextclsError, OSError) as error:
-        # That nothing can be served of what is there now is a change, too: the reload will say so.
+        # If what is there now cannot be served, that is a change, too: the reload will report it.
         paths = []
         found.append([str(error)])
     paths += [path for path in (settings.api_keys_file, settings.admin_key_file) if path is not None]
@@ -31,7 +31,7 @@ def stamps(arguments: Sequence[str], settings: Settings) -> Stamps:
 
 
 def renewed(before: Stamps, path: Path) -> Stamps:
-    """Return `before` with what now tells of the file at `path`; of all others it tells what it did."""
+    """Return `before` with a new stamp of the file at `path`, and the old stamps of all others."""
     return [_stamp(path) if stamp[0] == str(path) else stamp for stamp in before]
 
 

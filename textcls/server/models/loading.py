@@ -1,9 +1,9 @@
-"""Take in the operator's files, models and keys, where they can do no harm.
+"""Load the operator's files, models and keys, where they can do no harm.
 
-At the start a thread reads and tests them, so that Ctrl-C and the deadline hold while a file system hangs. For a reload
-it is a process: a model may kill it or take its memory, and a call to a hanging file system, which not even SIGKILL may
-end, holds up nobody who answers. What is taken in are copies that have shown that they work, in the folder that the
-workers share.
+At the start a thread reads and tests them, so that Ctrl-C and the deadline work even if a file system hangs. For a
+reload a separate process does: a model may crash it or exhaust its memory, and a call to a hanging file system, which
+not even SIGKILL may end, does not block any worker. The results are tested copies of the models in the workers' shared
+folder.
 """
 
 import atexit
@@ -35,26 +35,26 @@ from textcls.server.settings import Settings
 from textcls.server.system import shared_folder, signals
 from textcls.versions.folder import check_content
 
-# What a process may need to start and to end beside its work, and a thread to end.
+# Time that a process may need to start and end in addition to its work, and a thread to end.
 _GRACE_SECONDS: Final = 5
 _CODE: Final = "import sys; sys.path[:] = {path!r}; from textcls.server.models import loading; loading.main({lifeline})"
 Result = TypeVar("Result")
 
 
 class LoadRequest(NamedTuple):
-    """What is to be taken in: the models that `arguments` name, and the keys that `settings` name, into `folder`."""
+    """What to load: the models named by `arguments` and the keys named by `settings`, with copies in `folder`."""
 
     arguments: tuple[str, ...]
     settings: Settings
     folder: Path
 
     def to_json(self) -> bytes:
-        """Return the request as `from_json` reads it."""
+        """Return the request in the form that `from_json` reads."""
         return json.dumps([self.arguments, asdict(self.settings), self.folder], default=str).encode()
 
     @classmethod
     def from_json(cls, data: bytes) -> "LoadRequest":
-        """Return what `to_json` has made into `data`."""
+        """Return the request that `to_json` has written as `data`."""
         arguments, settings, folder = json.loads(data)
         for field in fields(Settings):
             value = settings[field.name]
@@ -66,19 +66,19 @@ class LoadRequest(NamedTuple):
 
 
 def load(request: LoadRequest, now: Callable[[str], None] = lambda path: None) -> Loaded:
-    """Read and test what is requested, and keep copies of the models.
+    """Read and test the requested files, and keep copies of the models.
 
     Args:
         request: what to load.
-        now: told which file is worked on.
+        now: called with each file before work on it starts.
 
     Raises:
         ArtifactError: a model cannot be used.
-        ConfigError: models cannot be named so, or the keys cannot be used.
+        ConfigError: the names of models are not valid, or the keys cannot be used.
         SurroundingsError: there is no room for the copies.
     """
     now(" ".join(request.arguments))
-    # Before the files are read: what is replaced meanwhile differs from it, and is looked at once more.
+    # Before the files are read: if one is replaced meanwhile, its stamp differs, and it is read again.
     files = file_stamps.stamps(request.arguments, request.settings)
     now("the keys")
     keys, admin_keys = auth.load(request.settings)
@@ -97,7 +97,7 @@ def load(request: LoadRequest, now: Callable[[str], None] = lambda path: None) -
 
 
 def _copy(source: ModelSource, request: LoadRequest) -> ModelEntry:
-    """Keep a copy of a model that can be used; return what the manifest says of it."""
+    """Test a model and keep a copy of it; return its entry for the manifest."""
     most = min(request.settings.max_model_bytes, artifact.MOST_BYTES)
     data = artifact.read_file(source.path, most, advice="; max_model_bytes says so")
     if source.published:
@@ -123,9 +123,9 @@ def _copy(source: ModelSource, request: LoadRequest) -> ModelEntry:
 
 
 def in_thread(work: Callable[[], Result]) -> "Future[Result]":
-    """Do `work` in a thread for which nobody waits when the process ends."""
+    """Run `work` in a thread that the process does not wait for when it ends."""
     done: Future[Result] = Future()
-    done.set_running_or_notify_cancel()  # From now on it cannot be cancelled, so that its end can always be told.
+    done.set_running_or_notify_cancel()  # From now on it cannot be cancelled, so its result can always be set.
 
     def run() -> None:
         try:
@@ -138,7 +138,7 @@ def in_thread(work: Callable[[], Result]) -> "Future[Result]":
 
 
 def load_in_thread(request: LoadRequest) -> Loaded:
-    """Load what is requested, in a thread of this process.
+    """Load the requested files in a thread of this process.
 
     Raises:
         As `load` does, and SurroundingsError: it is not done within `load_seconds`.
@@ -148,25 +148,25 @@ def load_in_thread(request: LoadRequest) -> Loaded:
     try:
         return loading.result(request.settings.load_seconds)
     except TimeoutError as error:
-        # A thread that comes back from ONNX Runtime while the interpreter ends aborts the process.
+        # A thread that returns from ONNX Runtime while the interpreter shuts down aborts the process.
         atexit.register(wait, [loading], _GRACE_SECONDS)
         raise _too_slow(at, request.settings) from error
 
 
 def load_in_process(request: LoadRequest) -> Loaded:
-    """Load what is requested, in a process of its own; on Windows in a thread.
+    """Load the requested files in a separate process; on Windows in a thread.
 
     Raises:
         As `load` does, and SurroundingsError: the process is not done within `load_seconds`, or dies.
     """
-    if sys.platform == "win32":  # Processes there are given no pipe that shows when this one ends.
+    if sys.platform == "win32":  # Processes there cannot inherit a pipe that shows when this one ends.
         return load_in_thread(request)
     with _lifeline() as theirs:
         process = _start(theirs)
         try:
             said, _ = process.communicate(request.to_json(), request.settings.load_seconds)
         except subprocess.TimeoutExpired as error:
-            # It is not waited for: a call to a file system that hangs does not always end with its process.
+            # Do not wait for it: a process in a call to a hanging file system does not always end when killed.
             process.kill()
             raise _too_slow(_lines(error.output or b"")[0], request.settings) from error
     at, found = _lines(said)
@@ -183,7 +183,7 @@ def load_in_process(request: LoadRequest) -> Loaded:
 
 @contextmanager
 def _lifeline() -> Iterator[int]:
-    """Open a pipe and give one end, which shows when this process ends, however it does: the other is closed then."""
+    """Open a pipe and yield its read end, which shows when this process ends: the write end is then closed."""
     try:
         theirs, ours = os.pipe()
     except OSError as error:
@@ -203,9 +203,9 @@ def _start(lifeline: int) -> "subprocess.Popen[bytes]":
                 pass_fds=[lifeline],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                # What libraries print of a damaged file is not a line of this log; the result says why it is refused.
+                # What libraries print about a damaged file does not belong in the log; the result says what is wrong.
                 stderr=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C is not for it
+                start_new_session=True,  # so that it does not get Ctrl-C
             )
     except OSError as error:
         raise _no_process(error) from error
@@ -217,10 +217,10 @@ def _no_process(error: OSError) -> SurroundingsError:
 
 
 def _lines(said: bytes) -> tuple[list[str], dict[str, Any] | None]:
-    """Return which files the process has come to, and what it found if it came to its end."""
+    """Return which files the process has started on, and its result if it finished."""
     at: list[str] = []
     for line in said.splitlines():
-        with suppress(ValueError):  # a line that was cut off
+        with suppress(ValueError):  # a truncated line
             value = json.loads(line)
             if isinstance(value, dict):
                 return at, value
@@ -236,10 +236,10 @@ def _too_slow(at: Sequence[str], settings: Settings) -> SurroundingsError:
 
 
 def main(lifeline: int) -> None:
-    """Load what standard input requests; tell on standard output, in lines of JSON, each file, and last the result."""
+    """Load what standard input requests; write each file's path, then the result, to standard output as JSON lines."""
     threading.Thread(target=_end_with, args=[lifeline], daemon=True).start()
     request = LoadRequest.from_json(sys.stdin.buffer.read())
-    # The system keeps this promise, whatever a model does to the interpreter.
+    # The operating system enforces this deadline, whatever a model does to the interpreter.
     signal.alarm(math.ceil(request.settings.load_seconds) + _GRACE_SECONDS)
     at = ["The request"]
 
@@ -261,7 +261,7 @@ def _refused(kind: type[TextclsError], message: str) -> bytes:
 
 
 def _end_with(lifeline: int) -> None:
-    """End this process when the one that waits for it does, which closes its end of `lifeline`."""
+    """End this process when its parent ends, which closes the parent's end of `lifeline`."""
     os.read(lifeline, 1)
     os._exit(1)
 

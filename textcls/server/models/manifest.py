@@ -1,4 +1,4 @@
-"""What the shared folder says of a generation: which files are served, who may ask, and what is being rewritten."""
+"""The record of a generation in the shared folder: served files, keys, and a file that is being rewritten."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,14 +17,14 @@ class ModelEntry:
     """A model that is served from a copy of its file.
 
     Attributes:
-        name: by which requests choose it.
-        version: as the operator calls it; None for the beginning of the hash.
+        name: the name by which requests choose it.
+        version: the operator's version; None for the start of the hash.
         sha256: the SHA-256 of the file, and the name of the copy.
         path: the operator's file.
         labels: the labels of the model, in the order of the file.
-        columns: that requests name; none where they send texts alone.
+        columns: the columns that requests name; empty if they send only texts.
         task: whether a text has one label, or may have several.
-        bins: in which its answers are counted, as `Bins.to_json` gives them; None where the file knows of none.
+        bins: bins in which its answers are counted, from `Bins.to_json`; None if the file has none.
         bytes: the size of the file when it was read.
         published: whether it is a version of a registry, which never changes.
     """
@@ -42,17 +42,17 @@ class ModelEntry:
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Self:
-        """Return the entry that is plain data in a manifest."""
+        """Return an entry from plain data."""
         tuples = {name: tuple(found[name]) for name in ("labels", "columns")}
         return cls(**{**found, **tuples, "path": Path(found["path"])})
 
     def rewritten(self, digest: str, info: ModelInfo) -> "ModelEntry":
-        """Return the entry once its file has another content."""
+        """Return the entry after its file has been rewritten."""
         return replace(self, sha256=digest, labels=tuple(info.labels), bins=registry.bins_json(info))
 
 
 class Rewriting(NamedTuple):
-    """A file that the service rewrites, and the SHA-256 that it has then."""
+    """A file that the service rewrites, and its new SHA-256."""
 
     path: Path
     sha256: str
@@ -60,7 +60,7 @@ class Rewriting(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What the operator's files hold: models, the digests of keys, and what tells whether the files have changed."""
+    """The content of the operator's files: models, digests of keys, and stamps that show when files have changed."""
 
     models: tuple[ModelEntry, ...]
     keys: Sequence[Sequence[str]]
@@ -69,23 +69,23 @@ class Loaded:
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Self:
-        """Return what is plain data in a manifest, or was said by the process that loads."""
+        """Return it from plain data of a manifest, or of the loading process."""
         return cls(**{**found, "models": tuple(map(ModelEntry.from_json, found["models"]))})
 
     def to_json(self) -> bytes:
-        """Return this as `from_json` reads it once it is parsed. Escapes keep paths that have no UTF-8 form."""
+        """Return JSON for `from_json` to read once parsed. Escapes preserve paths that are not valid UTF-8."""
         return _json(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A generation as it is written down.
+    """A recorded generation.
 
     Attributes:
-        number: counts the exchanges; 0 before the first.
-        before: the SHA-256 of the copies of the generation before, which a worker may still be reading.
+        number: the number of the exchange; 0 before the first.
+        before: the SHA-256 of the copies of the previous generation, which a worker may still be reading.
         found: what is served.
-        rewriting: the file that has to have its new content for this generation to be served; None for a reload.
+        rewriting: the file that must have its new content before this generation is served; None for a reload.
     """
 
     number: int
@@ -95,7 +95,7 @@ class Manifest:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        """Return the manifest that `to_bytes` has made into `data`."""
+        """Return the manifest that `to_bytes` has written as `data`."""
         parsed = json.loads(data)
         rewriting = None
         if parsed["rewriting"] is not None:
@@ -104,7 +104,7 @@ class Manifest:
         return cls(parsed["number"], tuple(parsed["before"]), Loaded.from_json(parsed["found"]), rewriting)
 
     def to_bytes(self) -> bytes:
-        """Return the content of its file."""
+        """Return the content of the manifest's file."""
         return _json(self)
 
     @property
@@ -122,9 +122,7 @@ class Manifest:
         return Manifest(self.number + 1, self.copies, found, rewriting)
 
     def changes_to(self, after: Loaded) -> "Changes":
-        """Return the models of both that know other labels than before, read other columns, or have another task; those
-        that are gone; and whether another is the default.
-        """
+        """Return the changes of labels, columns and tasks of models in both, of removed models, and of the default."""
         had = {entry.name: entry for entry in self.models}
         both = [(had[entry.name], entry) for entry in after.models if entry.name in had]
         labels = ((new.name, label_change(old.labels, new.labels)) for old, new in both)
@@ -142,7 +140,7 @@ NOTHING_SERVED: Final = Manifest(0, (), Loaded((), (), (), []))
 
 
 class Change(NamedTuple):
-    """A model whose labels, columns or task are not those that it had, each in the order of the file that has it."""
+    """A model whose labels, columns or task have changed: what was added and removed, in the order of each file."""
 
     model: str
     added: tuple[str, ...]
@@ -153,7 +151,7 @@ class Change(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """What differs of models between two generations."""
+    """The differences between the models of two generations."""
 
     labels: tuple[Change, ...]
     columns: tuple[Change, ...]

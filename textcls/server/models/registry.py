@@ -1,6 +1,6 @@
-"""Which models answer: names to files, and the generation that is served.
+"""The served models: which names refer to which files, and the generation that is served.
 
-A generation is all models at one time, exchanged as a whole: a request keeps the one that it began with.
+A generation is all models at one time, exchanged as a whole: a request keeps the one that it started with.
 """
 
 import re
@@ -23,7 +23,7 @@ from textcls.versions import folder as versions
 from textcls.versions.folder import Registry
 from textcls.versions.record import NAME, is_plain
 
-# As `textcls train-many` calls files after groups of any name.
+# As long as the file names that `textcls train-many` makes of the names of groups.
 _LONGEST: Final = 250
 _NAMED: Final = re.compile(r"(?:(?P<name>[^=@/]+)(?:@(?P<version>[^=@/]+))?=)?(?P<path>.+)", re.DOTALL)
 
@@ -33,8 +33,8 @@ class ModelSource:
     """Where a model comes from.
 
     Attributes:
-        name: by which requests choose it.
-        version: as the operator calls it; None for the beginning of the file's hash.
+        name: the name by which requests choose it.
+        version: the operator's version; None for the start of the file's hash.
         path: the file.
         published: whether it is a version of a registry, whose hash is known and which never changes.
     """
@@ -50,13 +50,13 @@ class Served:
     """A model that answers.
 
     Attributes:
-        name: by which requests choose it.
-        version: as the operator calls it, or the beginning of the hash.
+        name: the name by which requests choose it.
+        version: the operator's version, or the start of the hash.
         sha256: the SHA-256 of the file.
         classifier: the model.
-        head: how its answers begin, as JSON.
-        header: name and value of the header that says who answered.
-        bins: in which answers are counted, to be held against held-out rows; None where the file knows of none.
+        head: the start of its answers, as JSON.
+        header: name and value of the header that says which model answered.
+        bins: bins in which answers are counted, for comparison with held-out rows; None if the file has none.
         published: whether it is a version of a registry, which never changes.
     """
 
@@ -70,7 +70,7 @@ class Served:
     published: bool = False
 
     def is_of(self, digest: str, version: str | None, path: Path) -> bool:
-        """Say whether this is the model of a file with this SHA-256, by this version and in this place."""
+        """Return whether this is the model of a file with this SHA-256, version and path."""
         return (self.sha256, self.version) == (digest, version_of(version, digest)) and self.classifier.path == path
 
 
@@ -79,8 +79,8 @@ class Generation:
     """All models served at one time.
 
     Attributes:
-        number: counts the exchanges.
-        models: by name; the first answers requests that name none.
+        number: the number of the exchange.
+        models: the models by name; the first answers requests that name none.
     """
 
     number: int
@@ -101,11 +101,11 @@ class Generation:
 
 
 def resolve(arguments: Sequence[str]) -> tuple[ModelSource, ...]:
-    """Say which models `arguments` mean: `FILE`, `NAME=FILE`, `NAME@VERSION=FILE`, folders of such files, registries.
+    """Return the models that `arguments` name: `FILE`, `NAME=FILE`, `NAME@VERSION=FILE`, folders of files, registries.
 
     Raises:
-        ArtifactError: a folder holds no model, or a registry is damaged or has none that is promoted.
-        ConfigError: there is no argument, two models have one name, or a name cannot be used.
+        ArtifactError: a folder contains no model, or a registry is damaged or has no promoted version.
+        ConfigError: there is no argument, two models have the same name, or a name cannot be used.
     """
     if not arguments:
         raise ConfigError("There is no model to serve: name a file, NAME=FILE, a folder of files, or a registry.")
@@ -125,7 +125,7 @@ def resolve(arguments: Sequence[str]) -> tuple[ModelSource, ...]:
 
 
 def _is_name(name: str) -> bool:
-    """Say whether a model may be called so; paths and headers of HTTP have what is not ASCII as %XX."""
+    """Return whether a model may have this name; HTTP paths and headers write non-ASCII characters as %XX."""
     return 0 < len(name) <= _LONGEST and name[0] not in ". " and all(is_plain(sign) or sign in "~%" for sign in name)
 
 
@@ -146,11 +146,11 @@ def _expand(argument: str) -> list[ModelSource]:
 
 
 def _promoted(folder: Path, name: str | None, version: str | None) -> ModelSource:
-    """Return the promoted version of a registry. It is read later, where files can do no harm.
+    """Return the promoted version of a registry; the file is read later, where it can do no harm.
 
     Raises:
         ArtifactError: none is promoted, or the registry is damaged.
-        ConfigError: it was given a version.
+        ConfigError: a version was given with it.
     """
     if version is not None:
         raise ConfigError(
@@ -178,7 +178,7 @@ def serve(
     *,
     published: bool = False,
 ) -> Served:
-    """Return `classifier` as a model that answers, by default under the name of its file."""
+    """Return `classifier` as a served model, by default under the name of its file."""
     name, info = name or classifier.path.stem, classifier.info
     digest = digest or sha256(artifact.read_file(classifier.path)).hexdigest()
     version = version_of(version, digest)
@@ -197,13 +197,13 @@ def serve(
 
 
 def bins_json(info: ModelInfo) -> dict[str, Any] | None:
-    """Return in which bins the answers of a model are counted, as plain data for those who have not loaded it."""
+    """Return the bins in which a model's answers are counted, as plain data for processes that have not loaded it."""
     bins = bins_of(info)
     return None if bins is None else bins.to_json()
 
 
 def version_of(given: str | None, digest: str) -> str:
-    """Return the version as the operator calls it, or else the beginning of the hash."""
+    """Return the operator's version, or else the start of the hash."""
     return given or digest[:12]
 
 

@@ -1,4 +1,4 @@
-"""Ask for an exchange of the models: counted, told to the audit trail, and beside other work if need be."""
+"""Request a reload of the models: counted, recorded in the audit trail, and in the background if needed."""
 
 import logging
 import threading
@@ -16,10 +16,10 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 @contextmanager
 def explained(failed: str, refused: Callable[[str], None]) -> Iterator[None]:
-    """Tell `refused` in a sentence why what is done within is refused.
+    """Call `refused` with a sentence that says why the block failed.
 
     Raises:
-        TextclsError: what was raised within, or in its place, since whatever happens the old models go on answering.
+        TextclsError: the error of the block, or one in its place: whatever happens, the old models keep answering.
     """
     try:
         yield
@@ -35,7 +35,7 @@ def explained(failed: str, refused: Callable[[str], None]) -> Iterator[None]:
 
 @contextmanager
 def counted(counts: Counts, store: GenerationStore, caller: audit.Caller) -> Iterator[None]:
-    """Count a try to exchange the models, tell who asked for it, and log why it is refused; raises as `explained`."""
+    """Count an attempt to reload the models, log its caller and why it is refused; raises as `explained` does."""
 
     def refused(reason: str) -> None:
         counts.add(metrics.RELOADS, "refused")
@@ -50,9 +50,9 @@ def counted(counts: Counts, store: GenerationStore, caller: audit.Caller) -> Ite
 
 
 class Reloader:
-    """Exchanges the models beside the other work of a process that has no event loop.
+    """Reloads the models in the background of a process that has no event loop.
 
-    One exchange at a time; if another is asked for meanwhile, one more follows, since files may have changed again.
+    One reload at a time; if another is requested meanwhile, one more follows, since files may have changed again.
     """
 
     def __init__(self, store: GenerationStore, counts: Counts) -> None:
@@ -61,16 +61,16 @@ class Reloader:
         self._thread: threading.Thread | None = None
 
     def ask(self) -> None:
-        """Let the models be exchanged soon."""
+        """Request a reload of the models."""
         self._asked.set()
         if self._thread is None:
-            # A daemon: nobody waits for it in the end.
+            # A daemon, so that the process does not wait for it when it ends.
             self._thread = threading.Thread(target=self._run, name="textcls-reload", daemon=True)
             self._thread.start()
 
     def _run(self) -> None:
         while self._asked.wait():
             self._asked.clear()
-            # A refusal has been logged and counted.
+            # Refusals are already logged and counted.
             with suppress(TextclsError), counted(self._counts, self._store, audit.SIGNAL):
                 self._store.publish()

@@ -1,6 +1,6 @@
-"""What the rewriting of a model file that is served begins and ends with (`textcls.model.model_file.rewriting`).
+"""The start and end of rewriting a served model file (`textcls.model.model_file.rewriting`).
 
-Whoever is killed while writing leaves a file beside it, which the next start or rewriting removes.
+A process that is killed while writing leaves a file beside it, which the next start or rewrite removes.
 """
 
 import os
@@ -14,15 +14,15 @@ from textcls._util.file_lock import try_lock
 from textcls.errors import ArtifactError, SurroundingsError
 from textcls.model import artifact
 
-# What the files beside models are called that are being written here.
+# The name prefix of the files beside models that are being written here.
 KIND: Final = "teaching-"
 
 
 def check(path: Path) -> None:
-    """Refuse a file that cannot be rewritten, before the work.
+    """Refuse a file that cannot be rewritten, before any work is done.
 
     Raises:
-        SurroundingsError: its folder takes no files.
+        SurroundingsError: no file can be created in its folder.
     """
     try:
         check_output_path(path)
@@ -36,7 +36,7 @@ def check(path: Path) -> None:
 
 
 def is_kept(path: Path, digest: str) -> bool:
-    """Say whether a file is there with this SHA-256."""
+    """Return whether the file exists and has this SHA-256."""
     try:
         return sha256(artifact.read_file(path)).hexdigest() == digest
     except ArtifactError:
@@ -44,7 +44,7 @@ def is_kept(path: Path, digest: str) -> bool:
 
 
 def sweep(path: Path) -> None:
-    """Remove what those have left beside a model file that were killed while they wrote it."""
+    """Remove what processes that were killed while writing have left beside a model file."""
     for beside in path.resolve().parent.glob(f".textcls-{KIND}*"):
         with suppress(OSError), beside.open("rb") as file:  # gone meanwhile, or another user's
             if try_lock(file.fileno()):

@@ -1,12 +1,12 @@
-"""Exchange the models of all workers at once: tested first, then written down, then taken up by every worker.
+"""Exchange the models of all workers at once: they are tested, then recorded, then loaded by every worker.
 
-The folder that the workers share holds `generation.json`, which names the files of the generation served. They are
-copies: a worker that starts later serves what the others serve, whatever has become of the operator's files meanwhile.
-It holds the hashes of the keys for the same reason.
+The workers' shared folder contains `generation.json`, which names the files of the generation served. They are copies:
+a worker that starts later serves the same models as the others, whatever has happened to the operator's files since.
+It contains the hashes of the keys for the same reason.
 
-One model may be rewritten by the service itself (`GenerationStore.rewrite`), on disk first. The generation that follows
-is written down before, as `begun.json`: if whoever does it is killed, the next worker that looks takes it for what is
-served, or forgets it, as the file on disk says.
+The service itself may rewrite a model (`GenerationStore.rewrite`), first on disk. Before that the next generation is
+recorded as `begun.json`: if the process is killed, the next worker that looks either makes it the generation served or
+discards it, depending on whether the file on disk was rewritten.
 """
 
 import logging
@@ -41,14 +41,14 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 
 class ReloadResult(NamedTuple):
-    """A generation that has been written down: its number, and what it changed of models that were served before."""
+    """A recorded generation: its number, and what it changed in models that were served before."""
 
     number: int
     changes: Changes
 
 
 class Rewritten(NamedTuple):
-    """A model that was rewritten: the generation that has it, and its SHA-256 before and after, which may be one."""
+    """A model that was rewritten: its generation, and its SHA-256 before and after, which may be the same."""
 
     number: int
     before: str
@@ -56,12 +56,12 @@ class Rewritten(NamedTuple):
 
     @property
     def changed(self) -> bool:
-        """Whether it is another file than before."""
+        """Whether the file has changed."""
         return self.before != self.after
 
 
 class Published(NamedTuple):
-    """What all workers serve: the models, and who may ask them."""
+    """What all workers serve: the models, and the keys of those who may use them."""
 
     generation: Generation
     keys: Keys
@@ -80,11 +80,11 @@ class GenerationStore:
         self._has_manifest = False
 
     def publish(self) -> ReloadResult:
-        """Read the operator's models and keys anew, test them, and let them be served.
+        """Read the operator's models and keys again, test them, and have them served.
 
         Raises:
-            ArtifactError: a file cannot be used; or a model knows other labels, reads other columns or has another task
-                than before, is gone or the default anew, although `same_labels` is set; nothing has changed.
+            ArtifactError: a file cannot be used; or `same_labels` is set and a model has other labels, columns or
+                another task than before, is gone, or is newly the default; nothing has changed.
             ConfigError: likewise.
             SurroundingsError: the files cannot be read in time, the shared folder cannot be written to, or another
                 exchange is still under way; nothing has changed.
@@ -94,7 +94,7 @@ class GenerationStore:
             self._finish()
             before = self._read()
             try:
-                # Nobody is served yet at the start: what a file does then, it does to itself.
+                # At the start no requests are served yet, so a bad file can do no harm to any.
                 found = (loading.load_in_process if before.number else loading.load_in_thread)(request)
                 changes = self._changes(before, found, "put the right file in place, or restart the service")
                 manifest = before.followed_by(found)
@@ -108,17 +108,17 @@ class GenerationStore:
         return ReloadResult(manifest.number, changes)
 
     def rewrite(self, name: str, make: Callable[[bytes, Path, str], Taught]) -> Rewritten:
-        """Rewrite the file of a model, and let what it holds now be served. One at a time, and none beside a reload.
+        """Rewrite the file of a model and have the new content served; not at the same time as another exchange.
 
         Args:
             name: the name of the model.
-            make: from the content of its file, its path for messages, and its SHA-256, to a model; if that has the same
-                content, nothing is written.
+            make: makes the new model from the content of the file, its path for messages, and its SHA-256; if the
+                content is unchanged, nothing is written.
 
         Raises:
             NotFoundError: there is no such model.
             TooLargeError: the files would be larger than `max_taught_bytes` and `max_model_bytes` allow.
-            ArtifactError: the file is not the one that is served, or its labels would be others although `same_labels`
+            ArtifactError: the file is not the one that is served, or its labels would change although `same_labels`
                 is set; nothing has changed.
             SurroundingsError: the file or the shared folder cannot be written to, or another exchange is still under
                 way; nothing has changed.
@@ -156,17 +156,17 @@ class GenerationStore:
 
     @property
     def begun(self) -> bool:
-        """Whether a rewriting is under way, or was when its process was killed; at the price of one system call."""
+        """Whether a rewrite is under way, or was when its process was killed; costs one system call."""
         return self._begun.exists()
 
     def finish(self) -> None:
-        """See a rewriting to its end whose process was killed; what cannot be done now is tried again later."""
-        # Whoever has the lock is alive, and sees to it.
+        """Complete or discard a rewrite whose process was killed; if that fails now, it is tried again later."""
+        # If another process has the lock, it is alive and does this itself.
         with suppress(SurroundingsError), shared_folder.in_use(self.folder), self._alone(0):
             self._finish()
 
     def number(self) -> int:
-        """Return the number of the generation that is written down; 0 before the first.
+        """Return the number of the recorded generation; 0 before the first.
 
         Raises:
             SurroundingsError: it cannot be read.
@@ -175,11 +175,11 @@ class GenerationStore:
             return self._read().number
 
     def files(self) -> file_stamps.Stamps:
-        """Return what tells whether the operator's files are still those that were."""
+        """Return stamps that show whether the operator's files have changed."""
         return file_stamps.stamps(self._arguments, self._settings)
 
     def published_files(self) -> file_stamps.Stamps:
-        """Return what `files` said when the generation that is served was read; waits for an exchange under way.
+        """Return what `files` was when the generation served was read; waits for an exchange under way.
 
         Raises:
             SurroundingsError: the shared folder is gone.
@@ -188,7 +188,7 @@ class GenerationStore:
             return self._read().found.files
 
     def models(self) -> tuple[int, dict[str, str]]:
-        """Return the number of the generation that is written down, and the SHA-256 of each of its models by name.
+        """Return the number of the recorded generation, and the SHA-256 of each of its models by name.
 
         Raises:
             SurroundingsError: the shared folder is gone.
@@ -198,7 +198,7 @@ class GenerationStore:
         return manifest.number, {entry.name: entry.sha256 for entry in manifest.models}
 
     def shown(self) -> list[ShownModel]:
-        """Return what metrics tell of each model of the generation that is written down.
+        """Return what the metrics show of each model of the recorded generation.
 
         Raises:
             SurroundingsError: the shared folder is gone.
@@ -208,7 +208,7 @@ class GenerationStore:
         return [_shown(entry, watched=self._settings.drift_window > 0) for entry in entries]
 
     def model_bytes(self) -> int:
-        """Return how many bytes the files of all models have that are written down.
+        """Return the total size in bytes of the recorded generation's model files.
 
         Raises:
             SurroundingsError: the shared folder is gone.
@@ -217,7 +217,7 @@ class GenerationStore:
             return sum(self._copy_of(digest).stat().st_size for digest in self._read().copies)
 
     def stamp(self) -> tuple[int, int]:
-        """Return what changes with each generation, at the price of one system call.
+        """Return a value that changes with each generation, at the cost of one system call.
 
         Raises:
             SurroundingsError: the shared folder is gone.
@@ -227,10 +227,10 @@ class GenerationStore:
         return found.st_ino, found.st_mtime_ns
 
     def load(self, known: Iterable[registry.Served] = ()) -> Published:
-        """Return what is written down.
+        """Load the recorded generation.
 
         Args:
-            known: models that have been loaded, of which those are taken that are still the same.
+            known: models that are already loaded; those that have not changed are reused.
 
         Raises:
             ArtifactError: a copy cannot be used.
@@ -244,7 +244,7 @@ class GenerationStore:
                     models = [self._load(entry, known) for entry in manifest.models]
                     break
                 except FileNotFoundError:
-                    # A copy is removed two generations later: who is as late as that begins anew.
+                    # Copies are removed two generations later; a worker that is this late starts again.
                     if self._written().number == manifest.number:
                         raise
         return Published(
@@ -273,7 +273,7 @@ class GenerationStore:
         return found
 
     def _read(self) -> Manifest:
-        """Return the generation that is written down, or that of nothing before the first."""
+        """Return the recorded generation, or an empty one before the first."""
         try:
             return self._written()
         except FileNotFoundError:
@@ -282,7 +282,7 @@ class GenerationStore:
             return NOTHING_SERVED
 
     def _load(self, entry: ModelEntry, known: Sequence[registry.Served]) -> registry.Served:
-        """Return a model, from `known` if it has been loaded."""
+        """Return a model, from `known` if it is loaded already."""
         name, version, digest, published = entry.name, entry.version, entry.sha256, entry.published
         for served in known:
             if (served.name, served.published) == (name, published) and served.is_of(digest, version, entry.path):
@@ -298,7 +298,7 @@ class GenerationStore:
         """Return which labels, columns and tasks of models change, and which models are gone.
 
         Raises:
-            ArtifactError: some do, although `same_labels` is set.
+            ArtifactError: something changes although `same_labels` is set.
         """
         changes = before.changes_to(after)
         for what, some in changes._asdict().items():
@@ -327,10 +327,10 @@ class GenerationStore:
             raise TooLargeError(f"The file would have {size:,} bytes, and {self._most_bytes:,} are the most.")
 
     def _finish(self) -> None:
-        """Let what was begun be what is served, if the file is on disk; else forget it. Under the lock.
+        """Make the begun generation the one served if its file is on disk, else discard it. Call under the lock.
 
         Raises:
-            SurroundingsError: it cannot be written down.
+            SurroundingsError: it cannot be recorded.
         """
         if not self._begun.exists():
             return
@@ -348,9 +348,9 @@ class GenerationStore:
         return self.folder / f"{digest}.onnx"
 
     def _forget(self) -> None:
-        """Remove copies that neither this generation nor the one before names; a worker may still be reading that.
+        """Remove copies of generations before the previous one, which a worker may still be reading.
 
-        Also what was begun by a process that was killed.
+        Also remove partial files of processes that were killed.
         """
         manifest = self._read()
         kept = {*manifest.before, *manifest.copies}
@@ -365,7 +365,7 @@ class GenerationStore:
 
 
 def _with_content(found: Loaded, path: Path, digest: str, made: Taught) -> Loaded:
-    """Return what is served once the file at `path`, which may be served under several names, has another content."""
+    """Return what is served once the file at `path`, which may have several names, has its new content."""
     target, info = path.resolve(), made.classifier.info
     models = (entry.rewritten(digest, info) if entry.path.resolve() == target else entry for entry in found.models)
     return replace(found, models=tuple(models))

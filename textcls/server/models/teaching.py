@@ -1,4 +1,4 @@
-"""Teach labels to a model that is served, and take them back: `textcls.model.teaching` for files that workers share."""
+"""Teach labels to a served model, and take them back: `textcls.model.teaching` for files that workers share."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,15 +16,15 @@ from textcls.server.models.store import GenerationStore, Rewritten
 from textcls.server.monitoring import audit, metrics
 from textcls.server.monitoring.metrics import Counts
 
-# Of a label that is unknown so many characters are repeated.
+# Most characters of an unknown label that a message repeats.
 _SHOWN: Final = 100
 
 
 class Lesson(NamedTuple):
-    """What is to be taught or taken back, of which model.
+    """A label to teach to a model or to take back.
 
     Attributes:
-        model: by its name.
+        model: the name of the model.
         label: the label of the model, or a new one.
         examples: the examples of the label; None to take back what it has been taught.
     """
@@ -35,19 +35,19 @@ class Lesson(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """What is done, as the metrics have it."""
+        """The kind of lesson, as a label value of the metrics."""
         return metrics.TAKEN_BACK if self.examples is None else metrics.TAUGHT
 
 
 class Learnt(NamedTuple):
-    """What came of a lesson.
+    """The result of a lesson.
 
     Attributes:
-        file: what became of the model's file.
-        name: the name of the label, as the model has it.
-        label: what was taught; None where a label was taken back.
-        left: whether the model still knows the label, as one that is taken back may be of its training.
-        served: the model, which this worker need not load again.
+        file: how the model's file was rewritten.
+        name: the label's name in the model.
+        label: what was taught; None if a label was taken back.
+        left: whether the model still knows the label: one that is taken back may be from its training.
+        served: the new model, which this worker need not load again.
     """
 
     file: Rewritten
@@ -58,12 +58,12 @@ class Learnt(NamedTuple):
 
 
 def learn(store: GenerationStore, served: Served, lesson: Lesson) -> Learnt:
-    """Rewrite the file of a model after a lesson, and let all workers take it up.
+    """Rewrite the file of a model after a lesson, and have all workers load it.
 
     Args:
-        store: what is served.
-        served: the model, as this worker has it.
-        lesson: of this model.
+        store: the store of what is served.
+        served: the model as loaded by this worker.
+        lesson: a lesson for this model.
 
     Raises:
         TextclsError: as `GenerationStore.rewrite`, `teach` and `take_back` do; nothing has changed.
@@ -95,7 +95,7 @@ def _changed(classifier: Classifier, data: bytes, lesson: Lesson) -> Taught:
 
 @contextmanager
 def counted(counts: Counts, caller: audit.Caller, lesson: Lesson) -> Iterator[Callable[[Learnt], None]]:
-    """Count a lesson and tell who gave it; yield what is to be told how it ended. Raises as `explained` does."""
+    """Count a lesson and log its caller; yield the function to call with the result. Raises as `explained` does."""
     kind = lesson.kind.replace("_", " ")
 
     def refused(reason: str) -> None:

@@ -1,7 +1,7 @@
-"""Models and keys are exchanged where their files are replaced: in every pod of a cluster, by each pod itself.
+"""Reload models and keys when their files are replaced: in every pod of a cluster, by each pod itself.
 
-A signal or `POST /v1/admin/reload` reaches one process; a volume reaches all. Kubernetes exchanges the files of a
-Secret or a ConfigMap by replacing a symbolic link; a person, with `mv`. Either changes what `stat` says behind it.
+A signal or `POST /v1/admin/reload` reaches one process; a volume reaches all. Kubernetes replaces the files of a Secret
+or a ConfigMap by replacing a symbolic link; a person uses `mv`. Either changes the result of `stat` on the target.
 """
 
 import asyncio
@@ -22,31 +22,31 @@ _HANGS_SECONDS: Final = 30.0
 
 
 async def follow(store: GenerationStore, seconds: float, reload: Callable[[Caller], Awaitable[object]]) -> None:
-    """Reload whenever files have been replaced, until cancelled. Of several workers one does.
+    """Reload whenever files have been replaced, until cancelled; only one of several workers does.
 
     Args:
-        store: what is served, and the files that it was read from.
-        seconds: from one look at the files to the next.
-        reload: exchanges models and keys, or raises RefusalError.
+        store: the store of what is served, and of the files it was read from.
+        seconds: the time between checks of the files.
+        reload: reloads models and keys, or raises RefusalError.
 
     Raises:
-        SurroundingsError: the folder that the workers share is gone.
+        SurroundingsError: the workers' shared folder is gone.
     """
     with (store.folder / "watching").open("w") as file:
         before: Stamps | None = None
         refused: Stamps | None = None
         while True:
             await asyncio.sleep(seconds)
-            # Held as long as the process lives; then another worker takes over.
+            # The lock is held until the process ends; then another worker takes over.
             if not try_lock(file.fileno()):
                 continue
             found = await _looked_up(store.files)
             if found == await _looked_up(store.published_files):
                 refused = None
-            # A file that changes from one look to the next is still being written.
+            # A file that has changed since the last check may still be being written.
             elif found == before and found != refused:
                 refused = found
-                with suppress(RefusalError):  # It has been logged and counted.
+                with suppress(RefusalError):  # already logged and counted
                     await reload(WATCH)
                     refused = None
             before = found

@@ -1,4 +1,4 @@
-"""What is told to those who watch over the service: `metrics`, `logs`, the `audit` trail and spans (`tracing`).
+"""Monitoring: `metrics`, `logs`, the `audit` trail and spans (`tracing`).
 
-They know nothing of the service: it tells them. Probes are answered elsewhere, by `processes.probes`.
+These modules do not depend on the service, which calls them. Probes are answered by `processes.probes`.
 """

@@ -1,6 +1,4 @@
-"""The audit trail: who was refused, who exchanged models and keys, and who taught a model. Always on, as the logger
-`textcls.audit`.
-"""
+"""The audit trail, in the logger `textcls.audit`: refused keys, reloads of models and keys, lessons. Always on."""
 
 import asyncio
 import ipaddress
@@ -14,16 +12,16 @@ if TYPE_CHECKING:
     from starlette.types import Scope
 
 _LOGGER: Final = logging.getLogger(logs.AUDIT)
-# Of a flood of refused keys so many have lines of their own in so many seconds; the others are counted by address.
+# At most this many refused keys have their own lines in this many seconds; the others are counted by address.
 _LINES, _SECONDS, _ADDRESSES = 10, 10.0, 64
 _OTHERS: Final = "others"
 
 
 class Caller(NamedTuple):
-    """Who asked for something.
+    """The originator of a request or reload.
 
     Attributes:
-        how: "http", "signal", or "watch" where a file was found replaced.
+        how: "http", "signal", or "watch" if a file was found replaced.
         key: the name of the key.
         client: the address, if it may be logged.
     """
@@ -43,31 +41,31 @@ WATCH: Final = Caller("watch")
 
 
 def address(scope: "Scope") -> str | None:
-    """Return the address of whoever asks; None if there is none, as on a socket of the file system."""
+    """Return the caller's address; None if there is none, as with a Unix domain socket."""
     client = scope.get("client")
     if not client:
         return None
     try:
         return str(ipaddress.ip_address(client[0]))
     except ValueError:
-        # What a proxy passed on and did not write itself may be anything.
+        # A value that a proxy passed on without checking may be anything.
         return "unknown"
 
 
 def tell(message: str, caller: Caller, result: str, **facts: Any) -> None:
-    """Tell what somebody asked for, and what came of it."""
+    """Log what a caller asked for, and the result."""
     _LOGGER.info(message, extra={**caller.facts(), "result": result, **facts})
 
 
 class Refusals:
-    """Refused keys: a line each, or, of a flood, one line for many. For one event loop."""
+    """Refused keys: one line each, or one line for many if there are too many. For one event loop."""
 
     def __init__(self) -> None:
         self._lines = 0
         self._unlogged: Counter[str] = Counter()
 
     def add(self, client: str | None, **facts: Any) -> None:
-        """Tell that a key was refused."""
+        """Log a refused key."""
         if not self._lines:
             asyncio.get_running_loop().call_later(_SECONDS, self.flush)
         if self._lines < _LINES:
@@ -79,7 +77,7 @@ class Refusals:
         self._unlogged[client if known else _OTHERS] += 1
 
     def flush(self) -> None:
-        """Tell how many had no line of their own, and begin anew."""
+        """Log how many had no line of their own, and start again."""
         if self._unlogged:
             facts = {"count": self._unlogged.total(), "clients": dict(self._unlogged.most_common())}
             _LOGGER.info("More keys were refused", extra=facts)

@@ -1,8 +1,8 @@
-"""Answers counted in the bins of held-out rows, over all workers, and how far the latest of them are from these.
+"""Answers of all workers, counted in the bins of the held-out rows, and how far the latest are from those rows.
 
-Of each model a worker has a row of numbers among its counts: sums since it began, and what they were when the window
-that is under way and the one before it began. So an answer adds to one place, what is exported only ever rises, and the
-difference is the window: between N and 2N texts. No text is kept.
+For each model a worker keeps a row of numbers among its counts: sums since its start, and their values at the start of
+the current window and of the previous one. An answer thus adds to one place only, the exported counts never decrease,
+and the difference is the window: between N and 2N texts. No text is kept.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,15 +20,15 @@ _ROW: Final = "textcls_drift"
 
 
 class Outcome(NamedTuple):
-    """What there is to count of the answer to one text.
+    """What is counted of the answer to one text.
 
     Attributes:
-        labels: the most probable one; where a text may have several, those that it was assigned.
-        score: the probability of the most probable one.
+        labels: the most probable label; if a text may have several, those that it was assigned.
+        score: the probability of the most probable label.
         abstains: whether the decision is `abstain`.
-        tokens: how many were read.
+        tokens: the number of tokens read.
         unknown: how many of these are unknown to the model.
-        usual: whether the labels are those that the model gives by itself, by no threshold of the request.
+        usual: whether the labels are independent of a threshold given in the request.
     """
 
     labels: Sequence[str]
@@ -40,23 +40,23 @@ class Outcome(NamedTuple):
 
 
 class _Watched(NamedTuple):
-    """A model, and where its answers are counted: behind a fingerprint three parts of `bins.size` numbers each."""
+    """A model, and where its answers are counted: a fingerprint, then three parts of `bins.size` numbers each."""
 
     bins: Bins
     row: "memoryview[float]"
 
 
 class DriftCounts:
-    """The answers of one worker, by model. For one thread: the event loop's."""
+    """The answers of one worker, by model, for use in the event loop's thread only."""
 
     def __init__(self, counts: Counts, texts: int, workers: int) -> None:
-        """Count in `counts`; over all workers a window has at least so many texts, and 0 is for none."""
+        """Count in `counts`; a window has at least `texts` texts over all workers, and 0 turns counting off."""
         self._counts = counts
         self._texts = -(-texts // workers)
         self._watched: dict[str, _Watched] = {}
 
     def take_up(self, models: Mapping[str, Bins | None]) -> None:
-        """Count the answers of these models from now on; of one with other bins than before from zero on."""
+        """Count the answers of these models from now on, starting from zero for a model whose bins have changed."""
         self._watched = {}
         for name, bins in models.items():
             if bins is None or not self._texts:
@@ -65,14 +65,14 @@ class DriftCounts:
             if row is None:
                 continue
             if row[0] != bins.fingerprint:
-                # While it is of neither, nobody takes it for one.
+                # No fingerprint meanwhile, so that the row is not taken for that of the old or the new bins.
                 row[0] = 0.0
                 row[1:] = memoryview(bytes(8 * (len(row) - 1))).cast("d")
                 row[0] = float(bins.fingerprint)
             self._watched[name] = _Watched(bins, row)
 
     def count(self, name: str, bins: Bins | None, outcomes: Iterable[Outcome]) -> None:
-        """Count answers of the model `name`; none of one that is no longer served."""
+        """Count answers of the model `name`, unless it is no longer served."""
         watched = self._watched.get(name)
         if watched is None or watched.bins is not bins:
             return
@@ -86,11 +86,11 @@ class DriftCounts:
 
 
 def drift_metrics(found: Sequence[Numbers], models: Iterable[tuple[str, Bins | None]]) -> "Iterator[Metric]":
-    """Yield what is told of the answers of models.
+    """Yield the metrics of the answers of models.
 
     Args:
         found: the numbers of all workers.
-        models: each by name, with its bins.
+        models: the models' names and bins.
     """
     from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 
@@ -106,15 +106,15 @@ def drift_metrics(found: Sequence[Numbers], models: Iterable[tuple[str, Bins | N
 
 
 def _counted(found: Sequence[Numbers], name: str, bins: Bins) -> tuple[Tally, Tally]:
-    """Return the answers of all workers: all of them, and the latest."""
+    """Return the counts of all workers: of all answers, and of the latest."""
     every, latest, size = [0.0] * bins.size, [0.0] * bins.size, bins.size
     for numbers in found:
         row = numbers.get((_ROW, name, str(size)))
-        # A worker that has not yet taken up this model counts in other bins.
+        # A worker that has not loaded this model yet counts in other bins.
         if row and row[0] == bins.fingerprint:
             for i in range(size):
                 every[i] += row[1 + i]
-                # Another process may just be beginning a window.
+                # Another process may be starting a new window right now.
                 latest[i] += max(0.0, row[1 + i] - row[1 + 2 * size + i])
     return bins.tally(every), bins.tally(latest)
 

@@ -1,4 +1,4 @@
-"""All that is counted, in Prometheus's text form."""
+"""All counts in Prometheus's text format."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ShownModel(NamedTuple):
-    """A model as metrics tell of it: name, version, SHA-256, and the bins in which its answers are counted, if any."""
+    """A model as the metrics show it: name, version, SHA-256, and the bins in which its answers are counted, if any."""
 
     name: str
     version: str
@@ -25,7 +25,7 @@ class ShownModel(NamedTuple):
 
 
 def exposition(found: Sequence[Numbers], living: int, served: Sequence[ShownModel]) -> bytes:
-    """Return the numbers of workers, of which the first so many live, in Prometheus's text form."""
+    """Return the numbers of workers, the first `living` of which are alive, in Prometheus's text format."""
     from prometheus_client import CollectorRegistry, generate_latest
 
     class Collector:
@@ -41,7 +41,7 @@ def _metrics(found: Sequence[Numbers], living: int, served: Sequence[ShownModel]
     from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
     for family in metrics.FAMILIES:
-        # A gauge of a worker that died says nothing any more.
+        # A gauge of a dead worker no longer means anything.
         total = _total(found[:living] if family.gauge else found, family.name)
         metric: Any
         if family.bounds:

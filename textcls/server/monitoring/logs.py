@@ -1,6 +1,6 @@
-"""Logs as JSON lines on standard error, which never hold a text unless asked for.
+"""Logs as JSON lines on standard error, which never contain a text unless enabled.
 
-Nobody waits for whoever reads them: a thread writes, and lines for which there is no room are dropped and counted.
+No request waits for the reader of the log: a thread writes, and lines that do not fit are dropped and counted.
 """
 
 import json
@@ -16,23 +16,23 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any, Final
 
-# What a record of `logging` has of its own; anything else was given as `extra`.
+# The standard attributes of a log record; all others were passed as `extra`.
 _OWN: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
 
 REQUESTS: Final = "textcls.requests"
 AUDIT: Final = "textcls.audit"
-# Characters of lines that wait to be written; one line alone may have more.
+# Most characters of lines waiting to be written; a single line may have more.
 WAITING: Final = 4_000_000
-# How long the end of the process waits for them.
+# How long the process waits for them when it ends.
 _FLUSH_SECONDS: Final = 1.0
 _TICK_SECONDS: Final = 0.01
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a record: time, level, logger, message, and what was given as `extra`."""
+    """One JSON object per record: time, level, logger, message, and everything passed as `extra`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the record as a line. Of an error only the places are told: its text may hold the caller's."""
+        """Return the record as a line; of an error only the code locations, since its message may contain a text."""
         line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -48,7 +48,7 @@ class JsonLines(logging.Formatter):
 
 
 class LineHandler(logging.Handler):
-    """Writes lines to a file in a thread of its own.
+    """Writes lines to a file in a separate thread.
 
     Attributes:
         dropped: how many lines were not written.
@@ -64,7 +64,7 @@ class LineHandler(logging.Handler):
         Thread(target=self._run, name="textcls-logs", daemon=True).start()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Have a record written, or drop it."""
+        """Queue a record for writing, or drop it."""
         line = self.format(record)
         with self._guard:
             if self._waiting and self._waiting + len(line) > WAITING:
@@ -74,7 +74,7 @@ class LineHandler(logging.Handler):
         self._lines.put(line)
 
     def flush(self) -> None:
-        """Wait until all lines have been written, but not for long."""
+        """Wait briefly until all lines have been written."""
         end = time.monotonic() + _FLUSH_SECONDS
         while self._waiting and time.monotonic() < end:
             time.sleep(_TICK_SECONDS)
@@ -97,7 +97,7 @@ class LineHandler(logging.Handler):
                 self._waiting -= len(line)
 
     def _write(self, line: str) -> bool:
-        """Write a line; not by way of `sys.stderr`, whose lock would be held while nobody reads."""
+        """Write a line; not through `sys.stderr`, whose lock would stay held while nothing reads the log."""
         rest = memoryview(f"{line}\n".encode(errors="backslashreplace"))
         try:
             while rest:
@@ -115,14 +115,14 @@ def _lost(lines: int) -> logging.LogRecord:
 
 
 def places(error: BaseException | None) -> list[str]:
-    """Return where an error went through, innermost last, without any value."""
+    """Return the code locations of an error's traceback, innermost last, without any values."""
     steps = traceback.walk_tb(None if error is None else error.__traceback__)
     return [f"{frame.f_code.co_filename}:{line} {frame.f_code.co_name}" for frame, line in steps]
 
 
 def configure(level: str) -> None:
-    """Send to standard error all of at least `level`, the audit trail, and requests if they are logged at all."""
-    # A process may have none. The stream itself may be another by now, which is nobody's to write to in a thread.
+    """Log to standard error everything from `level` on, the audit trail, and requests if they are logged at all."""
+    # A process may have no standard error. `sys.stderr` may have been replaced by a stream not safe for this thread.
     handler = logging.NullHandler() if sys.__stderr__ is None else LineHandler(sys.__stderr__.fileno())
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
@@ -132,7 +132,7 @@ def configure(level: str) -> None:
 
 @contextmanager
 def flushed() -> Iterator[None]:
-    """Write at the end what waits to be written, before anybody else says something."""
+    """Write all waiting lines at the end of the block, before anything else is printed."""
     try:
         yield
     finally:

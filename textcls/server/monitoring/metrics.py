@@ -1,10 +1,10 @@
-"""Counts of all workers, in Prometheus's text form.
+"""Counts of all workers, for Prometheus.
 
-Each worker counts in a file of its own that is mapped into memory: one addition a number, no lock. Whoever is scraped
-adds up the files. prometheus-client's own multi-process mode does the same behind layers that cost 14 us a request,
-an eighth of what a short request takes; here it is 2 us. Its text form is used.
+Each worker counts in its own memory-mapped file: one addition per number, no lock. The process that is scraped adds up
+the files. prometheus-client's own multi-process mode does the same through layers that cost 14 us per request, an
+eighth of the time of a short request; here it is 2 us. Only its text format is used.
 
-The file of a worker that died is taken over by the next: what it counted stays counted, and files do not pile up.
+The file of a worker that died is taken over by the next one: its counts are kept, and files do not pile up.
 """
 
 import errno
@@ -34,8 +34,8 @@ _SCORES: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
 class Family(NamedTuple):
     """A metric: its name, what it means, the names of its labels, and its bounds if it is a histogram.
 
-    Values of a label that are known beforehand are counted from 0 on: of a counter that comes up with its first event
-    `increase` sees nothing, and the alert that waits for that event would miss it.
+    Label values that are known in advance start at 0: if a counter only appeared with its first event, `increase` would
+    not see that event, and an alert for it would miss it.
     """
 
     name: str
@@ -87,7 +87,7 @@ LINES_DROPPED: Final = Family("textcls_log_lines_dropped", "Lines of the log tha
 RESTARTS: Final = Family("textcls_worker_restarts", "Workers that ended or hung, and were replaced.")
 GENERATION: Final = Family("textcls_generation", "Generation of the models, the least of all workers.", gauge=True)
 
-# Of models whose file says how held-out rows were answered: the bins, and how far the latest texts are from them.
+# For models whose file records the answers to held-out rows: the bins, and how far the latest texts are from them.
 _BIN: Final = ("model", "of", "bin")
 DRIFT_TEXTS: Final = Family(
     "textcls_drift_texts", "Texts by the bins of held-out rows: of scores, lengths, labels.", _BIN
@@ -122,8 +122,8 @@ DRIFT_FAMILIES: Final = (
     WINDOW, DISTANCE, BY_CHANCE, UNKNOWN_SHARE, UNKNOWN_EXPECTED, UNKNOWN_BY_CHANCE, UNKNOWN, DRIFT_TEXTS, HELD_OUT_ROWS
 )  # fmt: skip
 
-# When the event loop of a worker last went round, by the clock that all processes share. It stands first in the file,
-# and GENERATION behind it: a probe finds them without reading the others.
+# When the event loop of a worker last ran, by the clock that all processes share. It is first in the file, followed by
+# GENERATION, so that a probe finds them without reading the rest.
 HEARTBEAT: Final = Family("textcls_heartbeat", "", gauge=True)
 _HEARTBEAT: Final = struct.Struct("dd")
 
@@ -132,15 +132,15 @@ FAMILIES: Final = (
     LIMITED, KEY_REQUESTS, RELOADS, LESSONS, CLOSED, HELD, LINES_DROPPED, RESTARTS,
 )  # fmt: skip
 _Key = tuple[str, ...]
-# Of a worker, by the name of the metric and its labels.
+# The numbers of a worker, by the name of the metric and its labels.
 Numbers = dict[_Key, list[float]]
 
 
 class Counts:
-    """The numbers of one worker. For one thread: the event loop's."""
+    """The numbers of one worker, for use in the event loop's thread only."""
 
     def __init__(self, folder: Path) -> None:
-        """Count in a file of the folder that the workers share."""
+        """Count in a file of the workers' shared folder."""
         self._path, self._file = _claim(folder)
         self._map = mmap.mmap(self._file, 8 * _NUMBERS)
         self._numbers: memoryview[float] = memoryview(self._map).cast("d")
@@ -148,7 +148,7 @@ class Counts:
         self._places = {key: place for key, (place, _) in named.items()}
         self._used = max((place + size for place, size in named.values()), default=0)
         self._rows: dict[_Key, memoryview[float]] = {}
-        # Which number is which stands in a file beside them; what could not yet be written there is kept.
+        # What each number means is in a second file; names that could not be written to it yet are kept.
         self._names = os.open(self._path.with_suffix(NAMES), os.O_WRONLY | os.O_CREAT | os.O_APPEND | _BINARY, 0o600)
         self._unnamed = b""
         for family in (HEARTBEAT, GENERATION, IN_PROGRESS, QUEUE, HELD):
@@ -160,7 +160,7 @@ class Counts:
                 self.add(family, value, by=0)
 
     def close(self) -> None:
-        """Leave the numbers to whoever comes next."""
+        """Leave the numbers to the next worker."""
         for row in self._rows.values():
             row.release()
         self._numbers.release()
@@ -170,7 +170,7 @@ class Counts:
 
     def add(self, family: Family, *labels: str, by: float = 1.0) -> None:
         """Add to a counter or a gauge."""
-        # Not unpacked: that takes twice as long, and each request counts nine times.
+        # Not unpacked, which takes twice as long: each request counts nine times.
         key = (family.name,) + labels  # noqa: RUF005
         place = self._places.get(key)
         if place is None:
@@ -185,7 +185,7 @@ class Counts:
             self._numbers[place] = value
 
     def observe(self, family: Family, values: Iterable[float], *labels: str) -> None:
-        """Count `values` in a histogram: a number a bucket, one beyond, and the sum."""
+        """Count `values` in a histogram: one number per bucket, one for larger values, and the sum."""
         key = (family.name,) + labels  # noqa: RUF005
         place = self._places.get(key)
         if place is None:
@@ -196,7 +196,7 @@ class Counts:
             numbers[place + len(bounds) + 1] += value
 
     def row(self, key: _Key, size: int) -> "memoryview[float] | None":
-        """Return `size` numbers that are counted in directly, until these counts are closed; None without room."""
+        """Return `size` numbers for direct counting until these counts are closed; None if there is no room."""
         if key not in self._places and not self._has_room(size):
             return None
         if key not in self._rows:
@@ -206,11 +206,11 @@ class Counts:
 
     def _register(self, key: _Key, size: int) -> int:
         if not self._has_room(size):
-            # Tens of thousands of labels: better an answer without its count than no answer.
+            # There are tens of thousands of labels: better not to count an answer than not to give it.
             return _NUMBERS - _SCRATCH
         place, self._used = self._used, self._used + size
         self._places[key] = place
-        # A line end first: what a killed process or a full disk left of another line is then a line of its own.
+        # A newline first: a partial line left by a killed process or a full disk is then a line of its own.
         self._unnamed += b"\n" + json.dumps([key, place, size]).encode()
         self._name()
         return place
@@ -225,15 +225,15 @@ class Counts:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             self._unnamed = b""
         except OSError as error:
-            # Better an answer whose count shows with the next new label than no answer.
+            # Better an answer whose count appears with the next new label than no answer.
             folder, why = self._path.parent, os.strerror(error.errno or 0)
             _LOGGER.error("%s has no room for the name of a new count: %s", folder, why)
 
 
 def read_all(folder: Path) -> tuple[list[Numbers], int]:
-    """Return the numbers of all workers, living or not, those of the living first, and how many live.
+    """Return the numbers of all workers, dead ones last, and how many are alive.
 
-    A process that serves no generation is not yet a worker, or is the supervisor.
+    A process that serves no generation is not a worker yet, or is the supervisor.
     """
     living: list[Numbers] = []
     dead: list[Numbers] = []
@@ -247,11 +247,11 @@ def read_all(folder: Path) -> tuple[list[Numbers], int]:
 
 
 class Heartbeat(NamedTuple):
-    """A sign of life: of a worker's event loop.
+    """A sign of life of a worker's event loop.
 
     Attributes:
-        seconds: when it last went round, as `time.monotonic` counts.
-        lives: the process lives, and serves a generation.
+        seconds: when it last ran, by `time.monotonic`.
+        lives: whether the process is alive and serves a generation.
     """
 
     seconds: float
@@ -259,7 +259,7 @@ class Heartbeat(NamedTuple):
 
 
 def heartbeats(folder: Path) -> list[Heartbeat]:
-    """Return the last sign of life of each worker, living or not."""
+    """Return the last sign of life of each worker, dead or alive."""
     found = []
     for path in folder.glob("*.counts"):
         with path.open("rb", buffering=0) as file:
@@ -281,24 +281,24 @@ def _claim(folder: Path) -> tuple[Path, int]:
     for number in count():
         path = folder / f"{number}.counts"
         file = os.open(path, os.O_RDWR | os.O_CREAT | _BINARY, 0o600)
-        # Held as long as the process lives, however it ends.
+        # The lock is held until the process ends, however it ends.
         if not try_lock(file):
             os.close(file)
             continue
         os.truncate(file, 8 * _NUMBERS)
         if hasattr(os, "posix_fallocate"):  # macOS and Windows have none
-            # A page that the disk has no room for when it is first written to would kill the process.
+            # Without this, a full disk would kill the process at its first write to a page.
             os.posix_fallocate(file, 0, 8 * _NUMBERS)
         return path, file
     raise AssertionError("count() has no end")
 
 
 def _named(path: Path) -> dict[_Key, tuple[int, int]]:
-    """Return where the numbers of each name begin, and how many there are; nothing if nothing has been counted yet."""
+    """Return where the numbers of each name start, and how many there are; empty if nothing has been counted yet."""
     found: dict[_Key, tuple[int, int]] = {}
     with suppress(FileNotFoundError):
         for line in path.with_suffix(NAMES).read_bytes().splitlines():
-            # A line may be empty, or cut off.
+            # A line may be empty or truncated.
             with suppress(ValueError):
                 key, place, size = json.loads(line)
                 found[tuple(key)] = place, size

@@ -1,4 +1,4 @@
-"""OpenTelemetry spans of requests: an extra, and off unless told. Never a text, nor anything else of a body."""
+"""OpenTelemetry spans of requests: an extra, off by default. They never contain a text or anything else of a body."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from textcls._util import optional_dependencies
 
 
 class Tracing:
-    """Spans, sent as the variables OTEL_* say; the caller's trace is continued (`traceparent`)."""
+    """Spans, sent as the OTEL_* variables specify; the caller's trace is continued (`traceparent`)."""
 
     def __init__(self) -> None:
         with optional_dependencies.needed_by("--tracing"):
@@ -24,21 +24,21 @@ class Tracing:
 
     @contextmanager
     def span(self, exchange: Any) -> Iterator[None]:
-        """Make a span of a request, a `textcls.server.http.exchange.Exchange`, from here to the end of the block."""
+        """Trace a request, a `textcls.server.http.exchange.Exchange`, in a span that ends with the block."""
         scope = exchange.scope
         carrier = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         with self._tracer.start_as_current_span(
             scope["method"],
             context=self._extract(carrier),
             kind=self._kind,
-            # The message of an exception may hold a text.
+            # The message of an exception may contain a text.
             record_exception=False,
             set_status_on_exception=False,
         ) as span:
             try:
                 yield
             finally:
-                # Whose request it is is known by now.
+                # The route is known only now.
                 route = exchange.route
                 span.update_name(f"{scope['method']} {route}")
                 span.set_attribute("http.request.method", scope["method"])
@@ -53,5 +53,5 @@ class Tracing:
                     span.set_attribute("textcls.texts", len(exchange.answer.outcomes))
 
     def close(self) -> None:
-        """Send what has not been sent."""
+        """Send all remaining spans."""
         self._provider.shutdown()

@@ -1,1 +1,1 @@
-"""The processes of the service: `run` starts a `server`, or several under a `supervisor`, and `probes` beside them."""
+"""The processes of the service: `run` starts one `server`, or several under a `supervisor`, and the `probes`."""

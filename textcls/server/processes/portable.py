@@ -1,6 +1,6 @@
-"""Answer where processes share no socket and hear no signals, as on Windows: one process, by uvicorn alone.
+"""Serve on systems where processes cannot share sockets or get signals, such as Windows: one process of plain uvicorn.
 
-What stands below the application is then uvicorn's: requests that never end are not bounded.
+Everything below the application is then uvicorn's: requests that never end are not limited.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,12 +16,12 @@ from textcls.server.monitoring import logs
 from textcls.server.settings import Settings, check_exposure
 from textcls.server.system.signals import stopped_by_signals
 
-# What needs several processes, signals, or the connections of our own.
+# Settings that need several processes, signals, or our own connections.
 _WITHOUT_EFFECT: Final = ("workers", "probe_port", "drain_seconds", "receive_seconds")
 
 
 def serve(models: Sequence[str], settings: Settings, *, ready: Callable[[str], None] = lambda url: None) -> None:
-    """Load the models, listen, and answer until Ctrl-C; then finish what was begun, and return.
+    """Load the models, listen, and answer until Ctrl-C; then finish open requests and return.
 
     Args:
         models: files, `NAME=FILE`, `NAME@VERSION=FILE`, or folders of files.
@@ -29,7 +29,7 @@ def serve(models: Sequence[str], settings: Settings, *, ready: Callable[[str], N
         ready: called with the address of the service once it accepts connections.
 
     Raises:
-        ConfigError: something is asked for that has no effect here; otherwise as `run.serve` says.
+        ConfigError: a setting has no effect here; otherwise as `run.serve` does.
     """
     usual = Settings()
     for name in _WITHOUT_EFFECT:
@@ -46,12 +46,12 @@ def serve(models: Sequence[str], settings: Settings, *, ready: Callable[[str], N
         server = uvicorn.Server(
             uvicorn.Config(
                 assembled(models, settings, follows=True),
-                # The other parser takes the body behind an offer of another protocol for that protocol.
+                # The other parser mistakes the body after an offer of another protocol for data of that protocol.
                 http="h11",
                 log_config=None,
                 access_log=False,
                 server_header=False,
-                proxy_headers=False,  # the application reads them, from proxies that are trusted
+                proxy_headers=False,  # the application reads them, from trusted proxies
                 limit_concurrency=settings.max_connections,
                 timeout_keep_alive=settings.keep_alive_seconds,
                 timeout_graceful_shutdown=settings.stop_seconds,

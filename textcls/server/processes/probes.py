@@ -1,8 +1,8 @@
-"""A port of its own for whoever watches over the service: liveness, readiness and metrics.
+"""A separate port for monitoring: liveness, readiness and metrics.
 
-It is served by a thread with an event loop of its own, in the only process or in the supervisor of several. Nothing
-that is sent to the other port, be it connections, requests or texts, stands before a probe here. What it says of the
-workers it takes from the numbers that they share: each writes down now and then that its event loop goes round.
+It is served by a thread with its own event loop, in the only process or in the supervisor of several. No connections,
+requests or texts sent to the main port can delay a probe here. The state of the workers comes from their shared
+numbers: each worker regularly records that its event loop is running.
 """
 
 import asyncio
@@ -23,11 +23,11 @@ from textcls.server.monitoring import logs, metrics
 from textcls.server.monitoring.exposition import exposition
 from textcls.server.settings import Settings
 
-# A loop that has not gone round for so long is not ready, or is dead: longer than anything that it may do.
+# A worker whose event loop has not run for this long is not ready, or is dead: longer than anything it may do.
 READY_SECONDS: Final = 5.0
 LIVE_SECONDS: Final = 20.0
 _CONNECTIONS, _HEAD_BYTES, _SECONDS = 64, 4096, 1.0
-# A probe takes many turns of the interpreter, and waits so long, in seconds, for each while the service is busy.
+# A probe has to get the interpreter many times, and waits this long, in seconds, each time the service is busy.
 _TURN_SECONDS: Final = 0.0003
 _LOGGER: Final = logging.getLogger(__name__)
 _Response = tuple[int, str, bytes]
@@ -36,7 +36,7 @@ _JSON: Final = "application/json"
 
 @contextmanager
 def probes(store: GenerationStore, settings: Settings) -> Iterator[None]:
-    """Answer probes as long as this block lasts, if there is a port for them.
+    """Answer probes during this block, if there is a port for them.
 
     Raises:
         SurroundingsError: the port cannot be listened on.
@@ -61,16 +61,16 @@ def probes(store: GenerationStore, settings: Settings) -> Iterator[None]:
 
 
 class _Probes:
-    """What is answered, and to how many at once."""
+    """The server of the probes, with a limit on its connections."""
 
     def __init__(self, store: GenerationStore) -> None:
         self._store = store
         self._begun = time.monotonic()
-        # The longest open one first.
+        # The open connections, oldest first.
         self._open: dict[asyncio.Task[None] | None, None] = {}
 
     async def run(self, listener: socket.socket, stopping: asyncio.Event) -> None:
-        """Answer until told to stop."""
+        """Answer until `stopping` is set."""
         server = await asyncio.start_server(self._serve, sock=listener, limit=_HEAD_BYTES)
         await stopping.wait()
         server.close()
@@ -80,14 +80,14 @@ class _Probes:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one request, on a connection of its own."""
+        """Answer the single request of a connection."""
         me = asyncio.current_task()
         self._open[me] = None
         if len(self._open) > _CONNECTIONS and (oldest := next(iter(self._open))) is not None:
-            # At once, so that the next connection does not find the same.
+            # At once, so that the next connection does not pick the same one.
             self._open.pop(oldest)
             oldest.cancel()
-        # What is written has then been taken once it is drained.
+        # With this, `drain` waits until everything written has been sent.
         writer.transport.set_write_buffer_limits(0)
         try:
             async with asyncio.timeout(_SECONDS):
@@ -112,7 +112,7 @@ class _Probes:
         try:
             status, kind, body = self._answer(method, path)
         except Exception as error:
-            # The last line of defence: one probe that fails does not end the others.
+            # The last line of defence: one failing probe does not end the others.
             _LOGGER.error("%s while answering a probe", type(error).__name__, extra={"where": logs.places(error)})
             status, kind, body = _problem(500, problems.UNEXPECTED)
         return _raw(status, kind, body, with_body=method != b"HEAD")
@@ -130,7 +130,7 @@ class _Probes:
         return 200, "text/plain; version=0.0.4; charset=utf-8", content
 
     def _live(self) -> _Response:
-        # Of dead workers, too, whose place another takes: that needs its time.
+        # Including dead workers: it takes a while until they are replaced.
         latest = max([self._begun, *(heartbeat.seconds for heartbeat in metrics.heartbeats(self._store.folder))])
         if (age := time.monotonic() - latest) > LIVE_SECONDS:
             return _problem(503, f"No worker has responded for {age:.0f} seconds: restart the service.")

@@ -1,6 +1,6 @@
-"""Listen, answer until told to stop, finish what was begun: one process, or several under a supervisor.
+"""Listen, answer until asked to stop, and finish open requests: in one process, or several under a supervisor.
 
-A process of its own reads and tests the models; what answers, FastAPI above all, is imported meanwhile.
+A separate thread reads and tests the models; the application, above all FastAPI, is imported meanwhile.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,10 +19,10 @@ from textcls.server.system.shared_folder import shared_folder
 
 
 def serve(models: Sequence[str], settings: Settings, *, ready: Callable[[str], None] = lambda url: None) -> None:
-    """Load the models, listen, and answer until SIGTERM or SIGINT; then finish what was begun, and return.
+    """Load the models, listen, and answer until SIGTERM or SIGINT; then finish open requests and return.
 
-    SIGUSR1 reads the model files anew. With several workers, SIGHUP replaces them one after the other; one worker takes
-    it for SIGUSR1.
+    SIGUSR1 reloads the model files. With several workers, SIGHUP replaces them one after the other; with a single one
+    it is the same as SIGUSR1.
 
     Args:
         models: files, `NAME=FILE`, `NAME@VERSION=FILE`, or folders of files.
@@ -31,10 +31,10 @@ def serve(models: Sequence[str], settings: Settings, *, ready: Callable[[str], N
 
     Raises:
         ArtifactError: a model cannot be used.
-        ConfigError: settings that do not go together, or keys that cannot be read.
-        MissingExtraError: spans are asked for, and what sends them is not installed.
+        ConfigError: the settings do not fit together, or keys cannot be read.
+        MissingExtraError: tracing is enabled, and the package that sends spans is not installed.
         SurroundingsError: the address cannot be listened on, no folder can be written to, no worker can start, or
-            hardly a file may be open.
+            the limit on open files is too low.
     """
     logs.configure(settings.log_level)
     memory.return_large()
@@ -43,7 +43,7 @@ def serve(models: Sequence[str], settings: Settings, *, ready: Callable[[str], N
     check_exposure(settings, has_keys=bool(keys))
     with (
         logs.flushed(),
-        # A reload that is asked for before there are models to exchange comes after the start.
+        # A reload that is requested before there are models to exchange follows after the start.
         signals.kept(),
         shared_folder(settings.runtime_dir) as folder,
         listen(settings.host, settings.port) as listener,
@@ -70,6 +70,6 @@ def serve(models: Sequence[str], settings: Settings, *, ready: Callable[[str], N
                 if settings.tracing:
                     from textcls.server.monitoring.tracing import Tracing
 
-                    # What every worker would fail of is told once, and before any is started.
+                    # An error that would stop every worker is reported once, before any is started.
                     Tracing().close()
                 Supervisor(store, settings, listener, lambda: ready(url)).run()

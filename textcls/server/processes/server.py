@@ -1,4 +1,4 @@
-"""One process that answers: uvicorn's server, with what this service does beside the requests and at its end."""
+"""One server process: uvicorn's server, with this service's background tasks and shutdown."""
 
 import asyncio
 import logging
@@ -27,13 +27,13 @@ from textcls.server.service import Service
 from textcls.server.system import memory, signals
 
 _LOGGER: Final = logging.getLogger(__name__)
-# A kept connection is told to close with its next answer; one on which nothing is asked for so long is idle.
+# At shutdown, kept connections are closed with their next answer; without a request for this long they are idle.
 _LINGER_SECONDS: Final = 1.0
 _TICK_SECONDS: Final = 0.05
 
 
 def config(service: Service) -> uvicorn.Config:
-    """Return how uvicorn serves `service`."""
+    """Return the uvicorn configuration that serves `service`."""
     settings = service.settings
     return uvicorn.Config(
         application(service),
@@ -43,7 +43,7 @@ def config(service: Service) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # the application reads them, from proxies that are trusted
+        proxy_headers=False,  # the application reads them, from trusted proxies
         backlog=BACKLOG,
         timeout_keep_alive=settings.keep_alive_seconds,
         timeout_graceful_shutdown=settings.stop_seconds,
@@ -51,7 +51,7 @@ def config(service: Service) -> uvicorn.Config:
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server, which sweeps its connections, takes up new models, and stops without losing a request."""
+    """uvicorn's server, which closes stuck connections, loads new models, and stops without losing a request."""
 
     def __init__(self, service: Service, *, drain_seconds: float, supervisor: int | None = None) -> None:
         super().__init__(config(service))
@@ -65,7 +65,7 @@ class Server(uvicorn.Server):
         self._acceptors: list[Acceptor] = []
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to listen, to sweep and to watch."""
+        """Start to listen, to sweep connections and to watch for new models."""
         self.service.counts.set(metrics.HEARTBEAT, time.monotonic())
         self._begin(self._sweep())
         self._begin(self.service.watch())
@@ -73,32 +73,32 @@ class Server(uvicorn.Server):
         if seconds:
             self._begin(watching.follow(store, seconds, self.service.reload))
         if threading.current_thread() is threading.main_thread():
-            # Alone it cannot be replaced: what asks for that exchanges the models, and loses no request either.
+            # A single process cannot be replaced: SIGHUP reloads the models instead, which loses no request either.
             reloading = (signal.SIGUSR1,) if self._supervisor is not None else (signal.SIGUSR1, signal.SIGHUP)
             for number in reloading:
                 asyncio.get_running_loop().add_signal_handler(number, lambda: self._begin(self._reload()))
             signals.release()
         memory.trim()
-        # None for uvicorn to listen on.
+        # No sockets for uvicorn itself.
         await super().startup([])
-        # What `protocol` returned, whatever uvicorn declares it to be.
+        # The factory that `protocol` returned, although uvicorn declares another type.
         make: Any = self.config.http_protocol_class
         protocol = partial(make, config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
         self._acceptors = [Acceptor(listener, protocol) for listener in sockets or ()]
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Tell everybody to go elsewhere, then stop listening, then let each connection have its last answer.
+        """Report that the service is draining, then stop listening, then give each connection its last answer.
 
         Raises:
-            Exception: what ended a task in the background, and so the service.
+            Exception: the error that ended a background task, and with it the service.
         """
         self.service.draining = True
         store = self.service.store
         if self._supervisor is None:
-            with suppress(SurroundingsError):  # It is gone, which is why the service stops.
+            with suppress(SurroundingsError):  # if the shared folder is gone, which is then why the service stops
                 store.drain()
         await self._until(lambda: False, self._drain_seconds)
-        # A worker that is replaced leaves the listener to the others.
+        # A worker that is being replaced leaves the listener to the others.
         last = self._supervisor is None or store.draining
         await asyncio.gather(*(acceptor.stop(last=last) for acceptor in self._acceptors))
         await self._until(lambda: not self.server_state.connections, _LINGER_SECONDS)
@@ -113,12 +113,12 @@ class Server(uvicorn.Server):
             raise self._failure
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop; at Ctrl-C, or at a second signal, without waiting for connections on which nothing is asked."""
+        """Stop; on Ctrl-C or a second signal, without waiting for idle connections."""
         self._hurry = self._hurry or sig == signal.SIGINT or self.should_exit
         super().handle_exit(sig, frame)
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something beside the requests; the server does not outlive its failure."""
+        """Run a background task; if it fails, the server stops."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._end)
@@ -144,12 +144,12 @@ class Server(uvicorn.Server):
             now = loop.time()
             self.service.counts.set(metrics.HEARTBEAT, time.monotonic())
             if self._supervisor is not None and os.getppid() != self._supervisor:
-                # The supervisor was killed: nobody would replace or stop this worker any more.
+                # The supervisor was killed: nothing would replace or stop this worker any more.
                 self.should_exit = True
             for connection in list(self.server_state.connections):
                 if isinstance(connection, Connection):
                     connection.sweep(now)
 
     async def _reload(self) -> None:
-        with suppress(RefusalError):  # It has been logged and counted.
+        with suppress(RefusalError):  # already logged and counted
             await self.service.reload()

@@ -1,4 +1,4 @@
-"""Several processes that answer, and the one that starts, replaces and stops them."""
+"""Several worker processes, and the supervisor that starts, replaces and stops them."""
 
 import logging
 import os
@@ -26,14 +26,14 @@ from textcls.server.system import memory, signals
 
 _LOGGER: Final = logging.getLogger(__name__)
 _TICK_SECONDS: Final = 0.05
-# Loading large models takes its time.
+# Loading large models takes time.
 _START_SECONDS: Final = 60
-# A worker that is ready and does not answer its supervisor for so long hangs.
+# A worker that is ready but does not answer its supervisor for this long has hung.
 _HUNG_SECONDS: Final = 5.0
 
 
 class Supervisor(multiprocess.Multiprocess):
-    """uvicorn's supervisor, which replaces workers that die, with what this service does at signals."""
+    """uvicorn's supervisor, which replaces workers that die, with this service's handling of signals."""
 
     def __init__(
         self, store: GenerationStore, settings: Settings, listener: socket.socket, ready: Callable[[], None]
@@ -48,9 +48,9 @@ class Supervisor(multiprocess.Multiprocess):
         self.should_exit = self._stopping = Stopping()  # type: ignore[assignment]
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._stopping.on_signal)
-        # Workers that have been replaced and finish what they began.
+        # Workers that have been replaced and are finishing their requests.
         self._leaving: list[multiprocess.Process] = []
-        # From the start, while there is room: a reload may be refused because there is none.
+        # Claimed at the start, while there is room: later, a reload may be refused because there is none.
         self._counts = Counts(store.folder)
         self._reloader = Reloader(store, self._counts)
         signals.release()
@@ -65,7 +65,7 @@ class Supervisor(multiprocess.Multiprocess):
         try:
             super().run()
         except BaseException:
-            # At its end the process waits for the workers, which nobody else would tell to end.
+            # At exit this process waits for the workers, which nothing else would stop.
             self.terminate_all()
             self.join_all()
             raise
@@ -77,18 +77,18 @@ class Supervisor(multiprocess.Multiprocess):
             raise KeyboardInterrupt
 
     def init_processes(self) -> None:
-        """Start the workers, and say so once they answer."""
+        """Start the workers, and report once they answer."""
         super().init_processes()
         if all(process.wait_until_ready(_START_SECONDS, self.should_exit) for process in self.processes):
             self._answered = True
             self._ready()
 
     def handle_usr1(self) -> None:
-        """Read models and keys anew, beside the supervision; the workers see it for themselves."""
+        """Reload models and keys in the background; the workers notice by themselves."""
         self._reloader.ask()
 
     def restart_all(self) -> None:
-        """Replace the workers one after the other; told to stop meanwhile, stop at once."""
+        """Replace the workers one after the other; if asked to stop meanwhile, stop at once."""
         self._leaving = [process for process in self._leaving if process.process.is_alive()]
         for index, old in enumerate(self.processes):
             new = multiprocess.Process(self.config, self.sockets)
@@ -108,7 +108,7 @@ class Supervisor(multiprocess.Multiprocess):
                 return
 
     def keep_subprocess_alive(self) -> None:
-        """Replace workers that ended or hang, and tell of each."""
+        """Replace workers that have ended or hung, and log each."""
         before = [(worker, worker.process.is_alive()) for worker in self.processes]
         super().keep_subprocess_alive()
         for (old, lived), new in zip(before, self.processes, strict=True):
@@ -118,7 +118,7 @@ class Supervisor(multiprocess.Multiprocess):
                 self._counts.add(metrics.RESTARTS)
 
     def terminate_all(self) -> None:
-        """Stop the workers. From then on connections are refused rather than left to wait."""
+        """Stop the workers; from then on connections are refused rather than left waiting."""
         if self._stopping.requested:
             self._store.drain()
             self._stopping.sleep(self._settings.drain_seconds)
@@ -129,7 +129,7 @@ class Supervisor(multiprocess.Multiprocess):
             listener.close()
 
     def join_all(self) -> None:
-        """Wait for the workers, those that have been replaced as well."""
+        """Wait for all workers to end, including those that have been replaced."""
         for process in self._leaving:
             process.join()
         super().join_all()
@@ -139,35 +139,35 @@ class Stopping:
     """Whether to stop, in the form of `threading.Event`, whose lock a signal handler must not take.
 
     Attributes:
-        requested: by a signal.
-        hurry: without draining.
+        requested: whether a signal asked to stop.
+        hurry: whether to stop without draining.
     """
 
     def __init__(self) -> None:
         self._set = self.requested = self.hurry = False
 
     def on_signal(self, number: int, _frame: object) -> None:
-        """Stop; at Ctrl-C, or at a second signal, without draining."""
+        """Stop; on Ctrl-C or a second signal, without draining."""
         self.hurry = self.hurry or number == signal.SIGINT or self.requested
         self._set = self.requested = True
 
     def set(self) -> None:
-        """Stop, for a reason of the service's own."""
+        """Stop for an internal reason."""
         self._set = True
 
     def is_set(self) -> bool:
-        """Say whether to stop."""
+        """Return whether to stop."""
         return self._set
 
     def wait(self, seconds: float) -> bool:
-        """Wait until told to stop, or for so long; say whether to stop."""
+        """Wait until asked to stop, at most for `seconds`; return whether to stop."""
         end = time.monotonic() + seconds
         while not self._set and time.monotonic() < end:
             time.sleep(_TICK_SECONDS)
         return self._set
 
     def sleep(self, seconds: float) -> None:
-        """Wait for so long, unless there is a hurry."""
+        """Sleep for `seconds`, unless in a hurry."""
         end = time.monotonic() + seconds
         while not self.hurry and time.monotonic() < end:
             time.sleep(_TICK_SECONDS)
@@ -184,17 +184,17 @@ class Worker(multiprocess.Process):
         super().__init__(config, sockets)
 
     def start(self) -> None:
-        """Start the process, which hears of reloads, and of Ctrl-C, only once it can answer to them."""
-        resource_tracker.ensure_running()  # Started with the process, it would let Ctrl-C through.
+        """Start the process, which gets the signals for reloads and Ctrl-C only once it can handle them."""
+        resource_tracker.ensure_running()  # If it were started with the process, it would unblock Ctrl-C.
         with signals.pending_in_children():
             super().start()
 
     def wait_until_ready(self, timeout: float, should_exit: Any = None) -> bool:
-        """Wait until the worker answers; say whether it does. Whoever is told to stop meanwhile waits no longer."""
+        """Wait until the worker answers or `should_exit` is set; return whether it answers."""
         end, asked = time.monotonic() + timeout, False
-        with suppress(OSError, EOFError):  # It has ended.
+        with suppress(OSError, EOFError):  # if it has ended
             while self.process.is_alive() and time.monotonic() < end and not should_exit.is_set():
-                # One question at a time: later ones would be taken for answered by the answers to these.
+                # One ping at a time: leftover answers would be mistaken for answers to later pings.
                 if not asked:
                     self.parent_conn.send(b"ping")
                 asked = not self.parent_conn.poll(_TICK_SECONDS)
@@ -203,20 +203,20 @@ class Worker(multiprocess.Process):
         return False
 
     def terminate(self) -> None:
-        """Tell the process to end, once."""
+        """Ask the process to end, once."""
         if not self._announced:
             self._announced = True
             super().terminate()
 
     def is_alive(self, timeout: float = _HUNG_SECONDS) -> bool:
-        """Say whether the worker lives. While it loads its models, which may take long, it does not answer yet."""
+        """Return whether the worker is alive. While it loads its models, which may take long, it does not answer."""
         if self._loading and self.process.is_alive() and time.monotonic() < self._begun + _START_SECONDS:
             self._loading = not self.is_ready(timeout=0)
             return True
         return super().is_alive(min(timeout, _HUNG_SECONDS))
 
     def target(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serve, in the new process, which alone imports what answers."""
+        """Serve, in the new process, which alone imports the application."""
         from textcls.server.processes.server import Server
         from textcls.server.service import Service
 
@@ -229,5 +229,5 @@ class Worker(multiprocess.Process):
             sys.exit(STARTUP_FAILURE)
         try:
             super().target(sockets)
-        except TextclsError:  # It has been logged.
+        except TextclsError:  # already logged
             sys.exit(1)

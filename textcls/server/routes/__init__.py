@@ -1,6 +1,6 @@
-"""Which routes there are, and who answers them: routers of FastAPI, of which `application` is made.
+"""The routes and their handlers: FastAPI routers, from which `application` is built.
 
-The service's own are `native` and `teaching` (in the forms of `schemas`), the page is `pages`, other servers' formats
-are `wire`, what describes them all is `description`, and what is said where nobody answers is `absent`. `answering`
-turns errors into answers; `dependencies` say who may ask.
+The service's own are `native` and `teaching` (with bodies from `schemas`), the page is in `pages`, other servers'
+formats in `wire`, the OpenAPI description in `description`, and answers to requests without a route in `absent`.
+`answering` turns errors into answers; `dependencies` check access.
 """

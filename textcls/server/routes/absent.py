@@ -1,4 +1,4 @@
-"""What is answered where nobody answers: which methods a path knows, or that there is no such path."""
+"""Answers to requests without a route: the methods that a path has, or that there is no such path."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -11,34 +11,34 @@ from textcls.server.http.exchange import Exchange
 from textcls.server.problems import RefusalError
 
 METHODS: Final = ["DELETE", "GET", "OPTIONS", "PATCH", "POST", "PUT"]
-# Paths that are matched only to say that there is nothing.
+# The route of paths that are matched only to answer that they do not exist.
 _NOTHING: Final = "no_administration"
 
 
 def is_nobodys(request: Request) -> bool:
-    """Say whether no route answers a request, of ours or of somebody else: its path is none, or has other methods."""
+    """Return whether no route, ours or others', answers a request: its path has no route, or only other methods."""
     if "endpoint" not in request.scope:
         return True
     methods = getattr(request.scope.get("route"), "methods", None)
-    # What is mounted refuses by itself.
+    # Mounted applications refuse requests themselves.
     return methods is not None and request.method not in methods and not _answers(request, request.method)
 
 
 def refusal(request: Request) -> RefusalError:
-    """Return what there is to say: 405 and the methods by which the path answers, or 404."""
+    """Return the error for a request without a route: 405 with the methods of its path, or 404."""
     if found := ", ".join(method for method in (*METHODS, "HEAD") if _answers(request, method)):
         return RefusalError(405, f"This path answers {found}, not {request.method}.", allow=found)
     return no_path(request)
 
 
 def no_path(request: Request) -> RefusalError:
-    """Return that there is nothing by the path of a request."""
+    """Return the error that the path of a request does not exist."""
     prefix = request.scope.get("root_path", "")
     return RefusalError(404, f"There is no such path; {prefix}/openapi.json lists the available ones.")
 
 
 def is_answered(routes: Iterable[BaseRoute], scope: Scope) -> bool:
-    """Say whether one of some routes answers a request as it is."""
+    """Return whether one of these routes answers a request."""
     found = (route.matches(scope) for route in routes)
     return any(
         match == Match.FULL and getattr(child.get("endpoint"), "__name__", "") != _NOTHING for match, child in found
@@ -46,7 +46,7 @@ def is_answered(routes: Iterable[BaseRoute], scope: Scope) -> bool:
 
 
 def _answers(request: Request, method: str) -> bool:
-    """Say whether the path of a request is answered by this method."""
-    # Whatever has been mounted has made the root path its own.
+    """Return whether the path of a request has a route for this method."""
+    # Mounted applications have changed the root path.
     scope = {**request.scope, "method": method, "root_path": Exchange.of(request).root_path}
     return is_answered(request.app.single_routes(), scope)

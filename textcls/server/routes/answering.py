@@ -1,4 +1,4 @@
-"""Routes of FastAPI whose errors have the form of their wire format, and what their description says."""
+"""FastAPI routes whose errors have the form of their wire format, and their OpenAPI description."""
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fastapi.params import Depends
     from pydantic import BaseModel
 
-# From status and message to status and body.
+# Makes status and body of an error from status and message.
 Problem = Callable[[int, str], tuple[int, bytes]]
 _LOGGER: Final = logging.getLogger(__name__)
 _ERRORS: Final = {
@@ -47,7 +47,7 @@ _ERRORS: Final = {
 async def answered(
     asked: Exchange, answer: Callable[[], Awaitable[Response]], problem: Problem = problems.own
 ) -> Response:
-    """Return what `answer` does, or, whatever goes wrong, an answer that says so."""
+    """Return the result of `answer`, or an error response if anything goes wrong."""
     try:
         asked.check_declared()
         response = await answer()
@@ -59,40 +59,40 @@ async def answered(
     except RefusalError as error:
         return refusal(problem, error.status_code, error.detail, error.headers)
     except (HTTPException, RequestValidationError):
-        # Of dependencies that somebody else wrote.
+        # From dependencies of others.
         raise
     except Exception as error:
         if _is_awaited(asked, error):
             raise
-        # The last line of defence. The text of the error may hold that of the caller.
+        # The last line of defence. The error's message may contain the caller's text, so it is not logged.
         where = logs.places(error)
         facts = {"request_id": asked.request_id.decode(), "where": where}
-        # An application's own log may show nothing but the message.
+        # The log of a host application may show only the message.
         _LOGGER.error("%s while answering a request, at %s", type(error).__name__, where[-1], extra=facts)
         return refusal(problem, 500, problems.UNEXPECTED)
     return response
 
 
 def _is_awaited(asked: Exchange, error: Exception) -> bool:
-    """Say whether somebody else has registered a handler for an error of this kind."""
+    """Return whether others have registered a handler for this kind of error."""
     handlers = getattr(asked.scope.get("app"), "exception_handlers", {})
     return any(kind in handlers for kind in type(error).__mro__ if kind is not Exception)
 
 
 def refusal(problem: Problem, status: int, message: str, headers: Mapping[str, str] | None = None) -> Ready:
-    """Return the answer to an error, in the form that `problem` writes."""
+    """Return an error response in the form of `problem`."""
     status, body = problem(status, message)
     said = [(name.lower().encode(), value.encode()) for name, value in (headers or {}).items()]
     return Ready(body, status, headers=said)
 
 
 class Route(APIRoute):
-    """One of FastAPI's, whose errors have the form of the service's own routes."""
+    """A FastAPI route whose errors have the form of the service's own routes."""
 
     problem: "ClassVar[staticmethod[[int, str], tuple[int, bytes]]]" = staticmethod(problems.own)
 
     def get_route_handler(self) -> Callable[[Request], Any]:
-        """Return FastAPI's handler within what turns errors into answers."""
+        """Return FastAPI's handler, wrapped so that errors become answers."""
         answer = super().get_route_handler()
 
         async def handle(request: Request) -> Response:
@@ -102,7 +102,7 @@ class Route(APIRoute):
 
 
 def router(dependencies: "Sequence[Depends]", problem: Problem | None = None, *, tag: str | None = None) -> APIRouter:
-    """Return a router whose routes are answered as `Route` says.
+    """Return a router whose routes are like `Route`.
 
     Args:
         dependencies: the dependencies of each route.
@@ -124,14 +124,14 @@ def json(said: "BaseModel | Mapping[str, Any]", status: int = 200) -> Ready:
 
 
 def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return what the description says of errors in the form of the service's own routes."""
+    """Return the description of errors in the form of the service's own routes."""
     return {status: {"model": ErrorAnswer, "description": _ERRORS[status]} for status in statuses}
 
 
 def takes(body: "type[BaseModel] | Mapping[str, Any]") -> dict[str, Any]:
-    """Return what the description says of a body which the handler reads by itself: a model, or JSON Schema.
+    """Return the description of a body that the handler reads itself, given as a model or JSON Schema.
 
-    FastAPI would read all of it first, and on the event loop. `application` adds the model to the description.
+    FastAPI would first read all of it, and on the event loop. `application` adds the model to the description.
     """
     schema = body if isinstance(body, Mapping) else {"$ref": f"#/components/schemas/{body.__name__}"}
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}

@@ -1,6 +1,6 @@
-"""Who may ask: dependencies of the routes, which `app.dependency_overrides` exchanges as FastAPI has it.
+"""Access checks: dependencies of the routes, which can be replaced by FastAPI's `app.dependency_overrides`.
 
-`require_key` and `require_admin_key` are those that an application with accounts of its own replaces.
+An application with its own accounts replaces `require_key` and `require_admin_key`.
 """
 
 from typing import Annotated, Final
@@ -12,7 +12,7 @@ from textcls.server.admission import auth
 from textcls.server.http.exchange import Exchange
 from textcls.server.problems import RefusalError
 
-# Only for the service's description: keys may come in another header as well.
+# Only for the OpenAPI description: keys may come in another header as well.
 _KEY: Final = HTTPBearer(auto_error=False, scheme_name="key", description="An API key, if there are any.")
 _ADMIN_KEY: Final = HTTPBearer(auto_error=False, scheme_name="adminKey")
 
@@ -26,7 +26,7 @@ Asked = Annotated[Exchange, Depends(exchange_of)]
 
 
 async def check_origin(asked: Asked) -> None:
-    """Refuse a request for another host, or from the page of another origin.
+    """Refuse a request for another host, or from a page of another origin.
 
     Raises:
         RefusalError: it is one.
@@ -36,10 +36,10 @@ async def check_origin(asked: Asked) -> None:
 
 
 async def require_key(asked: Asked) -> None:
-    """Refuse who has no API key where there are some, and who has used up what it allows.
+    """Refuse callers without an API key if keys are set, and those who exceed the limits of their key.
 
     Raises:
-        RefusalError: the key is missing, not valid, or asks too often.
+        RefusalError: the key is missing or not valid, or its limits are exceeded.
     """
     service = asked.service
     if not service.keys:
@@ -54,10 +54,10 @@ async def require_key(asked: Asked) -> None:
 
 
 async def require_key_for_metrics(asked: Asked) -> None:
-    """Refuse who has no key, be it the admin key, unless the metrics are public.
+    """Refuse callers without an API key or the admin key, unless the metrics are public.
 
     Raises:
-        RefusalError: the key is missing, not valid, or asks too often.
+        RefusalError: the key is missing or not valid, or its limits are exceeded.
     """
     service = asked.service
     if not service.settings.public_metrics and auth.presented(asked.scope["headers"]) not in service.admin_keys:
@@ -65,10 +65,10 @@ async def require_key_for_metrics(asked: Asked) -> None:
 
 
 async def require_admin_key(asked: Asked) -> None:
-    """Refuse who has not the admin key.
+    """Refuse callers without the admin key.
 
     Raises:
-        RefusalError: it is missing or not valid, or there is none.
+        RefusalError: the key is missing or not valid, or no admin key is set.
     """
     service, key = asked.service, auth.presented(asked.scope["headers"])
     if not service.admin_keys:
@@ -79,7 +79,7 @@ async def require_admin_key(asked: Asked) -> None:
 
 
 def _unauthorized(asked: Exchange, key: bytes) -> RefusalError:
-    """Note that a key is refused, and return the refusal."""
+    """Record that a key is refused, and return the error."""
     said = "This key is not valid" if key else "A key is needed"
     asked.service.refusals.add(
         asked.client, path=asked.route, presented=bool(key), request_id=asked.request_id.decode()
@@ -87,7 +87,7 @@ def _unauthorized(asked: Exchange, key: bytes) -> RefusalError:
     return RefusalError(401, f"{said}: send one as 'authorization: Bearer KEY'.", www_authenticate="Bearer")
 
 
-# What routers depend on. The scheme only describes.
+# Dependencies of the routers. The scheme is only for the description.
 WITH_KEY: Final = (Depends(check_origin), Security(_KEY), Depends(require_key))
 WITH_ADMIN_KEY: Final = (Depends(check_origin), Security(_ADMIN_KEY), Depends(require_admin_key))
 FOR_METRICS: Final = (Depends(check_origin), Security(_KEY), Depends(require_key_for_metrics))

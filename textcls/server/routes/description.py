@@ -1,4 +1,4 @@
-"""The service's description: OpenAPI as FastAPI makes it, for who has a key where there are keys."""
+"""The service's OpenAPI description, made by FastAPI, for callers with a key if keys are set."""
 
 import asyncio
 import json
@@ -15,12 +15,12 @@ from textcls.server.settings import Limits
 SUMMARY: Final = "Text classification that says what each token added to the answer."
 _HTML: Final = b"text/html; charset=utf-8"
 description = router(WITH_KEY)
-# These load scripts from a public network.
+# These pages load scripts from a public network.
 docs = router(WITH_KEY)
 
 
 def text(limits: Limits) -> str:
-    """Return what the description says of the service."""
+    """Return the description's text about the service."""
     return (
         f"At most {limits.max_inputs:,} texts a request, {limits.max_characters:,} characters a text and "
         f"{limits.max_body_bytes:,} bytes a body. Errors of the service's own routes are "
@@ -30,7 +30,7 @@ def text(limits: Limits) -> str:
 
 @description.get("/openapi.json", include_in_schema=False)
 async def document(request: Request) -> Response:
-    """Return the description."""
+    """Return the OpenAPI description."""
     return Ready(await asyncio.to_thread(_written, request.app, request.scope.get("root_path", "")))
 
 
@@ -55,5 +55,5 @@ async def page(request: Request) -> Response:
 
 @docs.get("/docs/oauth2-redirect", include_in_schema=False)
 async def redirect() -> Response:
-    """Return what that page opens where a key is fetched from elsewhere."""
+    """Return the page to which an external login redirects."""
     return Ready(bytes(get_swagger_ui_oauth2_redirect_html().body), kind=_HTML)

@@ -1,4 +1,4 @@
-"""The service's own routes. The docstrings are what the service's description says of them."""
+"""The service's own routes. Their docstrings appear in the OpenAPI description."""
 
 import asyncio
 from typing import Final
@@ -29,7 +29,7 @@ from textcls.server.routes.schemas import Changed, Health, ModelCard, ModelColum
 
 texts = router(WITH_KEY)
 administration = router(WITH_ADMIN_KEY)
-# Whoever probes asks for an address, has no key, and learns nothing.
+# Probes may use any host name, have no key, and reveal nothing.
 probes = router(())
 watching = router(FOR_METRICS)
 
@@ -44,7 +44,7 @@ watching = router(FOR_METRICS)
 async def classify(asked: Asked) -> Response:
     """Classify one text or a batch; with `explain`, also split each logit exactly over the tokens.
 
-    The split is the accounting of this model's answer, not a claim about causes. The header `x-model` says which model
+    The split accounts for this model's answer and is no claim about causes. The header `x-model` says which model
     answered: its name, version and SHA-256.
     """
     return await asked.classify(answers.read)
@@ -52,7 +52,7 @@ async def classify(asked: Asked) -> Response:
 
 @texts.get("/v1/models", summary="List the models served", response_model=Models, responses=errors(401, 421, 500))
 async def models(asked: Asked) -> Response:
-    """Say which models answer, which labels they know, and how they were calibrated."""
+    """List the models served, their labels, and how they were calibrated."""
     generation = asked.service.generation
     first = generation.get(None)
     teaching = asked.service.teaching
@@ -98,9 +98,8 @@ def _card(served: Served, *, default: bool, teaching: bool) -> ModelCard:
 async def reload(asked: Asked) -> Response:
     """Test the files and exchange the models of all workers; a bad file changes nothing, and the answer says why.
 
-    Needs the admin key. Keys are read anew as well. A model that knows other labels than before, reads other columns of
-    a row, gives several labels where it gave one, is gone, or is the default in the place of another, is told of, or
-    refused where `same_labels` is set.
+    Needs the admin key. Keys are reloaded as well. The answer reports models with other labels, columns or another task
+    than before, removed models, and a new default; if `same_labels` is set, such a reload is refused.
     """
     done, workers = await asked.service.reload(asked.caller)
     labels, columns, tasks, models = (
@@ -113,19 +112,19 @@ async def reload(asked: Asked) -> Response:
 
 @administration.api_route("/v1/admin/{path:path}", methods=absent.METHODS, include_in_schema=False)
 async def no_administration(path: str, request: Request) -> Response:
-    """Tell of what stands there, be it nothing, only to who has the admin key."""
+    """Answer 404 or 405, but only to callers with the admin key."""
     raise absent.refusal(request)
 
 
 @probes.get("/livez", summary="Is the process alive?", response_model=Health)
 async def livez() -> Response:
-    """Answer as long as the process can."""
+    """Answer as long as the process is able to."""
     return json(Health(status="live"))
 
 
 @probes.get("/readyz", summary="Can texts be classified?", response_model=Health, responses=errors(503))
 async def readyz(asked: Asked) -> Response:
-    """Answer once the model is loaded, which is before the socket listens, and until the service is told to stop."""
+    """Answer from when the models are loaded, which is before the socket listens, until the service is to stop."""
     if asked.service.draining:
         raise RefusalError(503, "The service is stopping; ask another.", retry_after="1")
     return json(Health(status="ready"))
@@ -135,7 +134,7 @@ async def readyz(asked: Asked) -> Response:
     "/metrics", summary="What was counted", response_class=PlainTextResponse, responses={200: {"description": "Text."}}
 )
 async def prometheus(asked: Asked) -> Response:
-    """Return what was counted, in Prometheus's text form."""
+    """Return the metrics in Prometheus's text format."""
     service = asked.service
     watched = service.settings.drift_window > 0
     shown = [
@@ -143,13 +142,13 @@ async def prometheus(asked: Asked) -> Response:
         for model in service.generation.models.values()
     ]
     found, living = metrics.read_all(service.store.folder)
-    # What chance does to distances is drawn, which takes some milliseconds now and then.
+    # Distances by chance are simulated, which occasionally takes some milliseconds.
     content = await asyncio.to_thread(exposition, found, living, shown)
     return Ready(content, kind=b"text/plain; version=0.0.4; charset=utf-8")
 
 
 async def _classify_ahead(asked: Exchange) -> Response:
-    """Answer as the route does, without FastAPI between."""
+    """Answer like the route, without going through FastAPI."""
 
     async def answer() -> Response:
         await check_origin(asked)

@@ -1,4 +1,4 @@
-"""`GET /`: the page that shows what the model says. To whoever does not ask for HTML, that the service is alive."""
+"""`GET /`: the page for trying texts, or, for clients that do not accept HTML, a sign that the service is alive."""
 
 from functools import cache
 from pathlib import PurePosixPath
@@ -12,10 +12,10 @@ from textcls.server.routes import absent
 from textcls.server.routes.answering import router
 from textcls.server.routes.dependencies import FOR_ALL, Asked
 
-# It holds no secret: it asks for a key itself.
+# No key needed: the page contains no secret, and asks for a key itself.
 page = router(FOR_ALL)
 
-# Beyond what the page forbids itself: nobody may frame it, and no type is guessed.
+# In addition to the page's own restrictions: no framing, and no guessing of content types.
 HEADERS: Final = (
     (b"content-security-policy", f"{site.POLICY}; frame-ancestors 'none'; require-trusted-types-for 'script'".encode()),
     (b"x-content-type-options", b"nosniff"),
@@ -36,7 +36,7 @@ _files = cache(site.served)
 
 @page.get("/", summary="The page, or that the service is alive", responses={200: {"content": {"text/html": {}}}})
 async def index(asked: Asked) -> Response:
-    """Return the page to a browser, and that the service is alive to a program (as the KServe protocol has it)."""
+    """Return the page to a browser, and to a program that the service is alive (as in the KServe protocol)."""
     if b"text/html" in asked.headers.get(b"accept", b""):
         return _file("index.html", _VARY)
     return Ready(b'{"status":"alive"}', headers=[_VARY])

@@ -1,6 +1,4 @@
-"""What the service's own routes answer where nobody asks about texts: models, reloads, labels that are taught, its
-state, errors.
-"""
+"""The bodies of the service's own routes that are not about texts: models, reloads, taught labels, state, errors."""
 
 from typing import Literal
 
@@ -25,7 +23,7 @@ class ModelColumn(BaseModel):
 
 
 class ModelCard(BaseModel):
-    """What a served model says of itself."""
+    """The description of a served model."""
 
     name: str
     version: str
@@ -78,7 +76,7 @@ class Models(BaseModel):
 
 
 class Changed(BaseModel):
-    """A model whose labels, or the columns that it reads, are others than before."""
+    """A model whose labels, columns or task have changed, or which was added, removed or made the default."""
 
     model: str = Field(description="Its name.")
     added: list[str] = Field(description="Those that the new file has and the old one had not.")
@@ -86,7 +84,7 @@ class Changed(BaseModel):
 
 
 class Reloaded(BaseModel):
-    """What an exchange of the models came to."""
+    """The result of a reload."""
 
     generation: int = Field(description="The generation that is now served.")
     workers: int = Field(description="How many workers serve it.")
@@ -114,7 +112,7 @@ class TeachRequest(StrictRequest):
 
 
 class ChangedModel(BaseModel):
-    """What became of a model whose label was taught or taken back, once it is on disk."""
+    """A model whose label was taught or taken back, as it is on disk afterwards."""
 
     model: str = Field(description="Its name.")
     label: str
@@ -126,7 +124,7 @@ class ChangedModel(BaseModel):
 
 
 class Taught(ChangedModel):
-    """A label that was taught, and what can be said of it with so few examples."""
+    """A label that was taught, and what can be said of it from so few examples."""
 
     new: bool = Field(description="Whether the model has not known the label before.")
     examples: int = Field(description="How many distinct ones there are.")
@@ -142,13 +140,13 @@ class Taught(ChangedModel):
 
 
 class TakenBack(ChangedModel):
-    """A label of which what it was taught was taken back."""
+    """A label whose taught examples were taken back."""
 
     left: bool = Field(description="Whether the model still knows the label, as it does if the training had it.")
 
 
 class SupportOfLabel(BaseModel):
-    """A label, and what it is made of."""
+    """A label, and its support rows."""
 
     label: str
     support_rows: int = Field(description="How many vectors stand for it; a few examples are one each.")
@@ -174,7 +172,7 @@ class Health(BaseModel):
 
 
 class ErrorBody(BaseModel):
-    """What is wrong, where, and what to do."""
+    """What is wrong, where, and what to do about it."""
 
     type: str = Field(examples=["invalid_request"])
     message: str = Field(examples=["top_k must be greater than or equal to 1."])

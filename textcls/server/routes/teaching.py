@@ -1,6 +1,6 @@
 """Labels by examples: taught to a model that is served, and taken back.
 
-The docstrings are what the service's description says of them.
+The docstrings of the routes appear in the OpenAPI description.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from textcls.server.settings import Limits
 
 
 class _Rest(StringConvertor):
-    """What is left of a path, slashes and line breaks included."""
+    """The rest of a path, including slashes and line breaks."""
 
     regex = "(?s:.+)"
 
@@ -41,7 +41,7 @@ lessons = router(WITH_ADMIN_KEY)
     responses=errors(401, 403, 404, 421, 422, 500),
 )
 async def labels(name: str, asked: Asked) -> Response:
-    """Say what the labels of a model are made of, and how many examples each has been taught.
+    """List the labels of a model, their support rows, and how many examples each has been taught.
 
     Needs the admin key. The model is one of prototypes (`textcls train --head prototypes`).
     """
@@ -94,7 +94,7 @@ async def teach(name: str, asked: Asked) -> Response:
     responses=errors(401, 403, 404, 409, 421, 422, 429, 500),
 )
 async def take_back(name: str, label: str, asked: Asked) -> Response:
-    """Take back what a label has been taught: one of the training is as it was trained, another is no longer there.
+    """Take back what a label has been taught: a trained label is as it was trained, any other one is removed.
 
     Needs the admin key, and a service with `teaching`.
     """
@@ -132,7 +132,7 @@ def _check_on(asked: Exchange) -> None:
 
 
 def _check(label: str, examples: Sequence[str], limits: Limits) -> None:
-    """Refuse a label that no address can name, and examples that could not be asked about, or not be stored."""
+    """Refuse a label that no URL can name, and examples that are too large for a request or cannot be stored."""
     if label.strip() in (".", ".."):
         raise InputError(f"The label {label!r} could not be taken back by its address: choose another name.")
     for i, text in enumerate(examples):

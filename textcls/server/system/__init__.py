@@ -1,1 +1,1 @@
-"""What is asked of the operating system: `memory`, `signals`, and the folder that workers share (`shared_folder`)."""
+"""Interfaces to the operating system: `memory`, `signals`, `open_files`, and the workers' folder (`shared_folder`)."""

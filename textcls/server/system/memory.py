@@ -1,6 +1,6 @@
-"""How much memory the service needs, and how freed memory goes back to the system.
+"""How much memory the service needs, and how freed memory is returned to the system.
 
-The latter is told to glibc; other C libraries have ways of their own.
+The latter works with glibc only; other C libraries handle it in their own ways.
 """
 
 import ctypes
@@ -11,40 +11,40 @@ from typing import Final
 from textcls._util import memory
 from textcls.server.settings import Settings
 
-# As malloc.h numbers them.
+# Constants from malloc.h.
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
-# Blocks from this size on are mapped one by one, and so much may be free behind the others. With less, an answer of a
-# model of thousands of labels gets all its pages anew, and takes three times as long.
+# Blocks from this size on are mapped individually, and this much may stay free at the end of the heap. With less, an
+# answer of a model with thousands of labels has to get all its pages again, and takes three times as long.
 _MAPPED_BYTES, _KEPT_BYTES = 4 << 20, 8 << 20
-# Measured, in bytes: a worker without a model, and by how much requests may exceed what they are estimated to hold; the
-# process that tests models before they are exchanged; the supervisor of several workers. For each byte of the models:
-# what a worker keeps, and what loading takes for a moment.
+# Measured, in bytes: a worker without a model, including how far requests may exceed their estimates; the process that
+# tests models before a reload; the supervisor of several workers. Then, per byte of the models: what a worker keeps,
+# and what loading takes temporarily.
 _WORKER, _TESTER, _SUPERVISOR = 125_000_000, 65_000_000, 100_000_000
 _LOADED, _LOADING = 5, 30
-# So many objects are made before young ones are searched for cycles.
+# Number of new objects after which the garbage collector searches the young ones for cycles.
 _GARBAGE_OBJECTS: Final = 10_000
 _LOGGER: Final = logging.getLogger(__name__)
 
 
 def needed(settings: Settings, model_bytes: int) -> int:
-    """Return about how many bytes all processes of the service need while requests hold all they may.
+    """Return an estimate of the bytes that all processes of the service need when requests use their whole budget.
 
     Args:
         settings: the settings of the service.
         model_bytes: the size of all model files together, when they are read.
     """
     workers = settings.workers
-    # What is taught makes the files larger, and whoever teaches loads one beside the others, which take up the last.
+    # Taught labels make files larger, and a worker that teaches loads a model while the others load the previous one.
     model_bytes += settings.teaching * settings.max_taught_bytes
     lasting = workers * (_WORKER + settings.max_held_bytes + _LOADED * model_bytes)
-    # A reload is tested first; then the workers load it. The shared folder, which is memory, holds old and new files.
+    # A reload is first tested, then loaded by the workers. The shared folder, in memory, holds old and new files.
     passing = _LOADING * model_bytes
     lasting += settings.teaching * passing
     return lasting + max(_TESTER + passing, workers * passing) + 2 * model_bytes + (workers > 1) * _SUPERVISOR
 
 
 def check_limit(settings: Settings, model_bytes: int) -> None:
-    """Warn if the container may have less than the service needs: it would be killed under load, without a word."""
+    """Warn if the container may have less memory than the service needs: it could be killed under load, silently."""
     wanted, limit = needed(settings, model_bytes), memory.limit()
     if limit is not None and limit < wanted:
         _LOGGER.warning(
@@ -59,11 +59,11 @@ def check_limit(settings: Settings, model_bytes: int) -> None:
 
 
 def return_large() -> None:
-    """Let every large block go back to the system as soon as it is freed.
+    """Have every large block returned to the system as soon as it is freed.
 
-    By itself glibc raises the size from which it maps blocks, up to 32 MB, whenever one is freed, and keeps what is
-    below. Bodies, arrays and answers would then stay with a process that has long let go of them: measured, 70 MB
-    beyond what requests may hold.
+    By default glibc raises the size from which it maps blocks, up to 32 MB, whenever one is freed, and keeps smaller
+    blocks. The process would then keep the memory of bodies, arrays and answers long after they were freed: as
+    measured, 70 MB beyond the budget of requests.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
@@ -72,22 +72,22 @@ def return_large() -> None:
 
 
 def trim() -> None:
-    """Return freed memory to the system, and keep long-lived objects out of the garbage collector's passes.
+    """Return freed memory to the system, and exempt long-lived objects from garbage collection.
 
     Loading a model of 1 MB leaves 20 MB of free memory that glibc would keep.
     """
     gc.collect()
     gc.freeze()
-    # A request makes no cycles: looking for some every 700 objects takes 3 % of the time of a short one.
+    # Requests create no cycles: searching for them every 700 objects takes 3 % of the time of a short request.
     gc.set_threshold(_GARBAGE_OBJECTS)
     return_holes()
 
 
 def return_holes() -> None:
-    """Return what is free between blocks that are in use, which takes milliseconds.
+    """Return free memory between blocks in use to the system, which takes milliseconds.
 
-    Bodies, texts and parts of an answer leave holes that the arrays of the next one do not fit into: measured, up to
-    45 MB after an answer of 16.
+    Bodies, texts and parts of an answer leave holes that the arrays of the next one do not fit into: as measured, up to
+    45 MB after an answer of 16 MB.
     """
     malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if malloc_trim is not None:

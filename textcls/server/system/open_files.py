@@ -1,4 +1,4 @@
-"""How many files the service may have open: a connection is one."""
+"""The limit on open files of the service: each connection counts as one."""
 
 import logging
 import resource
@@ -7,25 +7,24 @@ from typing import Final
 
 from textcls.errors import SurroundingsError
 
-# What stays free of connections, and what models, counts and the event loop have open.
+# Files besides connections: those that stay free, and those that models, counts and the event loop have open.
 _BESIDE: Final = 100
-# With less not even the event loop starts.
+# With fewer not even the event loop starts.
 _LEAST: Final = 64
 _LOGGER: Final = logging.getLogger(__name__)
 
 
 def allow(connections: int) -> None:
-    """Raise the limit of this process, which its workers inherit, to what so many connections need, if the system lets
-    it; warn where it does not.
+    """Raise this process's limit, which its workers inherit, to what these connections need, or warn if that fails.
 
     Raises:
-        SurroundingsError: a service could not start.
+        SurroundingsError: the limit is too low for the service to start.
     """
     wanted = connections + _BESIDE
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     raised = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     if most() < raised:
-        with suppress(ValueError, OSError):  # The kernel, or a filter, may allow less.
+        with suppress(ValueError, OSError):  # The kernel or a filter may not allow it.
             resource.setrlimit(resource.RLIMIT_NOFILE, (raised, hard))
     if most() < _LEAST:
         raise SurroundingsError(f"Only {most()} files may be open here, and a service needs {_LEAST}: raise ulimit -n.")

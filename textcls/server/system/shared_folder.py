@@ -1,4 +1,4 @@
-"""The folder that the workers of a service share: in memory if possible, gone with the service."""
+"""The shared folder of a service's workers: in memory if possible, and removed with the service."""
 
 import os
 import shutil
@@ -12,21 +12,21 @@ from typing import Final
 from textcls._util.file_lock import try_lock
 from textcls.errors import SurroundingsError
 
-# How a file is called while it is being written.
+# The suffix of a file while it is being written.
 PART: Final = ".part"
 _PREFIX, _OWNER = "textcls-", "owner"
-# A folder so young may be that of a service which has not yet taken its lock.
+# A folder this young may belong to a service that has not taken its lock yet.
 _SETTLED_SECONDS: Final = 5.0
 
 
 @contextmanager
 def shared_folder(wanted: Path | None) -> Iterator[Path]:
-    """Make the folder, in `wanted` if that is given, and remove it in the end.
+    """Create the folder, in `wanted` if that is given, and remove it at the end.
 
     Raises:
         SurroundingsError: no folder can be written to.
     """
-    # None is the temporary folder, which is looked for only then: with a read-only root there may be none.
+    # None is the temporary folder, which is determined only if needed: with a read-only root there may be none.
     places = [wanted] if wanted is not None else [Path("/dev/shm"), None]
     for place in places:
         try:
@@ -34,14 +34,14 @@ def shared_folder(wanted: Path | None) -> Iterator[Path]:
         except OSError:
             continue
         _sweep(folder.parent)
-        # Held as long as this process lives, however it ends; workers do not inherit it.
+        # The lock is held until this process ends, however it ends; workers do not inherit it.
         with (folder / _OWNER).open("w") as owner:
             try_lock(owner.fileno())
             process = os.getpid()
             try:
                 yield folder
             finally:
-                # A child that was forked ends what it has inherited, too.
+                # A forked child leaves this block, too, and must not remove the folder.
                 if os.getpid() == process:
                     shutil.rmtree(folder, ignore_errors=True)
         return
@@ -52,7 +52,7 @@ def shared_folder(wanted: Path | None) -> Iterator[Path]:
 
 
 def _sweep(place: Path) -> None:
-    """Remove what services that were killed have left in memory."""
+    """Remove folders in memory left by services that were killed."""
     for owner in place.glob(f"{_PREFIX}*/{_OWNER}"):
         try:
             with owner.open("r+") as file:
@@ -60,12 +60,12 @@ def _sweep(place: Path) -> None:
                 ended = settled and try_lock(file.fileno())
             if ended:
                 shutil.rmtree(owner.parent, ignore_errors=True)
-        except OSError:  # alive, another user's, or gone meanwhile
+        except OSError:  # in use, another user's, or already removed
             continue
 
 
 def write(path: Path, data: bytes) -> None:
-    """Write a file that is there as a whole or not at all.
+    """Write a file atomically: it exists as a whole or not at all.
 
     Raises:
         SurroundingsError: it cannot be written.
@@ -84,10 +84,10 @@ def write(path: Path, data: bytes) -> None:
 
 @contextmanager
 def in_use(folder: Path) -> Iterator[None]:
-    """Say in one sentence what the system says of the shared folder.
+    """Turn system errors about the shared folder into one sentence.
 
     Raises:
-        SurroundingsError: it is gone, or something in it cannot be read or made.
+        SurroundingsError: it is gone, or something in it cannot be read or created.
     """
     try:
         yield

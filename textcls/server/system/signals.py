@@ -1,4 +1,4 @@
-"""Signals that ask for a reload while nobody can do it yet: kept until somebody can, not lost."""
+"""Reload signals that arrive before they can be handled: kept until then, not lost."""
 
 import signal
 import sys
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     import uvicorn
 
-# To read the models anew, and to replace the workers. Their default would end the process. Windows has neither.
+# To reload the models, and to replace the workers. By default they would end the process. Windows has neither.
 _RELOADING: Final = () if sys.platform == "win32" else (signal.SIGUSR1, signal.SIGHUP)
 _STOPPING: Final = (signal.SIGINT, signal.SIGTERM)
-# What comes to all processes of a terminal at Ctrl-C must not break off the imports of one that starts.
+# Ctrl-C signals all processes of a terminal, and must not interrupt the imports of one that is starting.
 _PENDING: Final = (*_RELOADING, signal.SIGINT)
 _heard: Final[set[int]] = set()
 _before: Final[dict[int, Any]] = {}
@@ -30,9 +30,9 @@ def _hear(number: int, _frame: object) -> None:
 
 @contextmanager
 def kept() -> Iterator[None]:
-    """Keep the signals that arrive in this block until `release`.
+    """Keep signals that arrive in this block until `release` is called.
 
-    By a handler and not by the mask: threads of numerical libraries do not have the mask of this one.
+    With a handler and not the signal mask, since threads of numerical libraries do not have the mask of this one.
     """
     if threading.current_thread() is threading.main_thread():
         for number in _RELOADING:
@@ -45,7 +45,7 @@ def kept() -> Iterator[None]:
 
 
 def _put_back() -> None:
-    """Set the handlers as they were, where no others have been set since."""
+    """Restore the previous handlers, unless others have been set since."""
     if threading.current_thread() is threading.main_thread():
         for number, handler in _before.items():
             if signal.getsignal(number) is _hear:
@@ -53,10 +53,10 @@ def _put_back() -> None:
 
 
 def release() -> None:
-    """Let those come that were kept; called once there are handlers for them, in the main thread."""
+    """Deliver the signals that were kept; called in the main thread once there are handlers for them."""
     _put_back()
     if sys.platform != "win32":
-        # Kept by the mask, if this process was started so.
+        # Blocked by the mask if this process was started by `pending_in_children`.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _PENDING)
     while _heard:
         signal.raise_signal(_heard.pop())
@@ -64,9 +64,9 @@ def release() -> None:
 
 @contextmanager
 def pending_in_children() -> Iterator[None]:
-    """Let processes that are started in this block find these signals pending until they `release` them.
+    """Make these signals pending in processes started in this block, until they call `release`.
 
-    They inherit the mask of this thread before they have any other.
+    They inherit this thread's mask from the very start.
     """
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, _PENDING)
     try:
@@ -77,10 +77,10 @@ def pending_in_children() -> Iterator[None]:
 
 @contextmanager
 def stopped_by_signals(server: "uvicorn.Server") -> Iterator[None]:
-    """Let signals stop `server`, and nothing more.
+    """Make signals stop `server`, and nothing more.
 
-    uvicorn has handlers of its own while it runs, but raises the signal once more when it is done: that would end the
-    process as killed. A signal before it runs is caught here, too.
+    uvicorn has handlers of its own while it runs, but raises the signal again when it is done, which would end the
+    process as if killed. A signal before it runs is caught here, too.
     """
 
     def stop(number: int, frame: object) -> None:

@@ -1,8 +1,8 @@
-"""Wire formats that others' clients speak, so that a program can change its server and nothing else.
+"""Wire formats of other servers, so that a program can change its server and nothing else.
 
 `tei` is that of text-embeddings-inference, `hub` that of the Hugging Face inference clients, `kserve` KServe's
 version 1, `open_inference` the Open Inference Protocol (KServe's version 2, Triton), `vllm` that of vLLM's classifiers.
-Each module turns the body of a request into a `Request`; keys, limits, deadlines and counts are those of
+Each module turns the body of a request into a `Request`; keys, limits, deadlines and counts are the same as for
 `/v1/classify`.
 """
 
@@ -25,7 +25,7 @@ ROUTERS: Final = (
 
 
 def tags() -> list[dict[str, Any]]:
-    """Return what the service's description says of the formats."""
+    """Return the OpenAPI tags that describe the formats."""
     found = []
     for module in MODULES:
         name, _, text = (module.__doc__ or "").partition("\n\n")

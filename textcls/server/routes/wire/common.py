@@ -1,4 +1,4 @@
-"""What the wire formats share: their routers, reading fields, asking the model."""
+"""What the wire formats share: their routers, reading of fields, and calls of the model."""
 
 import json
 import re
@@ -33,7 +33,7 @@ FLAG: Final[dict[str, Any]] = {"type": ["boolean", "null"]}
 
 
 def schema_of(required: str, **properties: Any) -> dict[str, Any]:
-    """Return the JSON Schema of an object, of which one field must be there; others are left alone."""
+    """Return the JSON Schema of an object with one required field; unknown fields are ignored."""
     return {"type": "object", "required": [required], "properties": properties}
 
 
@@ -41,8 +41,8 @@ def router(doc: str | None, problem: Problem, dependencies: "Sequence[Depends]" 
     """Return the router of a format.
 
     Args:
-        doc: the docstring of its module, which begins with the name of the format.
-        problem: writes an error as the format does.
+        doc: the docstring of its module, which starts with the name of the format.
+        problem: writes an error in that format.
         dependencies: the dependencies of each route.
     """
     found = answering.router(dependencies, problem, tag=tag(doc))
@@ -56,7 +56,7 @@ def router(doc: str | None, problem: Problem, dependencies: "Sequence[Depends]" 
 
 
 def _schema_like(value: Any) -> dict[str, Any]:
-    """Return the JSON Schema of objects, texts, whole numbers and nulls such as this."""
+    """Return the JSON Schema of values like this one: objects, texts, whole numbers and nulls."""
     if isinstance(value, dict):
         of_fields = {name: _schema_like(field) for name, field in value.items()}
         return {"type": "object", "required": list(value), "properties": of_fields}
@@ -64,21 +64,21 @@ def _schema_like(value: Any) -> dict[str, Any]:
 
 
 def tag(doc: str | None) -> str:
-    """Return the name of a format, with which the docstring of its module begins."""
+    """Return the name of a format, with which the docstring of its module starts."""
     return (doc or "").partition("\n")[0].partition(":")[0].rstrip(".")
 
 
 def _operation(route: "APIRoute") -> str:
-    """Return the name of an operation: several paths may be answered by one function."""
+    """Return the name of an operation, unique even if one function answers several paths."""
     return re.sub(r"\W+", "_", f"{min(route.methods or ())}{route.path_format}").strip("_").lower()
 
 
 def read(body: bytes, limits: Limits) -> dict[str, Any]:
-    """Return the JSON object of a body; fields that a format does not know are left alone, as its servers do.
+    """Return the JSON object of a body; unknown fields are ignored, as by other servers of these formats.
 
     Raises:
         InputError: the body is not a JSON object.
-        TooLargeError: it holds too much beside texts.
+        TooLargeError: it contains too much besides texts.
     """
     found = load_json(body, limits)
     if not isinstance(found, dict):
@@ -87,18 +87,18 @@ def read(body: bytes, limits: Limits) -> dict[str, Any]:
 
 
 def field(given: Mapping[str, Any], name: str, kind: type, default: Any = None) -> Any:
-    """Return an optional field; null is as good as none.
+    """Return an optional field; null means that it is absent.
 
     Raises:
-        InputError: it is of another kind.
+        InputError: it has another type.
     """
     value = given.get(name)
     if value is None:
         return default
-    # JSON knows one kind of number: 3.0 is an integer of it.
+    # JSON has only one kind of number: 3.0 is an integer.
     if kind is int and isinstance(value, float) and value.is_integer():
         value = int(value)
-    # A bool is an int to Python.
+    # In Python a bool is an int.
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         names = {bool: "true or false", int: "an integer", str: "a string", dict: "an object", list: "a list"}
         raise InputError(f"{name} must be {names[kind]}.")
@@ -132,21 +132,21 @@ def ask(
     top_k: int | None = None,
     rows: Sequence[object] | None = None,
 ) -> Request:
-    """Return what is asked of a model.
+    """Return a request to a model.
 
     Args:
         served: the model.
         limits: the limits of a request.
-        texts: what is asked about.
-        say: makes of a prediction what is said of it, and keeps nothing of its arrays.
-        finish: makes the answer of what is said of all texts: plain data, or an `EncodedAnswer`.
-        explain: also ask what each token added.
-        top_k: of how many labels an explanation will be told; None is all of them.
-        rows: what the texts came from, if the format has rows; None if it has texts alone.
+        texts: the texts to classify.
+        say: makes the result of one prediction, and keeps none of its arrays.
+        finish: makes the answer from the results of all texts: plain data, or an `EncodedAnswer`.
+        explain: also return what each token added.
+        top_k: how many labels an explanation contains; None for all of them.
+        rows: the rows that the texts came from, if the format has rows; None if it has only texts.
 
     Raises:
-        InputError: the model reads several columns of a row, and the format has texts alone.
-        TooLargeError: it is beyond a limit.
+        InputError: the model reads several columns of a row, and the format has only texts.
+        TooLargeError: the request exceeds a limit.
     """
     info = served.classifier.info
     if rows is None and len(names := [*info.text_columns, *(column.name for column in info.columns)]) > 1:
@@ -171,5 +171,5 @@ def ask(
 
 
 def error_body(message: str) -> bytes:
-    """Return an error as most formats write it."""
+    """Return an error in the form that most formats use."""
     return answers.encode({"error": message})

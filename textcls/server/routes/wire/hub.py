@@ -1,7 +1,7 @@
 """The inference interface of the Hugging Face clients for text classification: `POST /models/{name}`.
 
-Always a list of lists: one list of labels and scores a text. Where a text may have several labels, a score is the
-calibrated sigmoid of its label alone.
+The answer is always a list of lists: one list of labels and scores per text. If a text may have several labels, a score
+is the calibrated sigmoid of its label alone.
 """
 
 from functools import partial
@@ -70,7 +70,7 @@ def _read(name: str, generation: Generation, limits: Limits, body: bytes, conten
         texts,
         partial(_scored, function=function),
         lambda found, _: [scores[:top_k] for scores in found],
-        # Only an explained answer holds logits.
+        # Only an explained answer contains logits.
         explain=function not in (calibrated, None),
         top_k=1,
     )

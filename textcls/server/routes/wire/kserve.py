@@ -1,7 +1,7 @@
 """KServe's version 1: `POST /v1/models/{name}:predict` and `:explain`, `GET /v1/models/{name}`.
 
-An instance is a text, or an object with the field `text` or, where a model reads several columns, a field each. What
-comes back are results of `/v1/classify`; where a text may have several labels, `assigned` holds them.
+An instance is a text, or an object with the field `text` or, if a model reads several columns, one field per column.
+The answer contains results of `/v1/classify`; if a text may have several labels, they are in `assigned`.
 """
 
 from functools import partial
@@ -31,7 +31,7 @@ REQUEST: Final = common.schema_of(
 
 
 def problem(status: int, message: str) -> tuple[int, bytes]:
-    """Write an error as KServe does, which knows 400 but not 422."""
+    """Write an error in the form of KServe, which uses 400 but not 422."""
     return 400 if status == 422 else status, common.error_body(message)
 
 
@@ -52,7 +52,7 @@ async def explain(name: str, asked: Asked) -> Response:
 
 @router.get("/v1/models/{name}")
 async def model(name: str, asked: Asked) -> Response:
-    """Say whether a model can be asked."""
+    """Return whether a model is ready."""
     ready = not asked.service.draining
     return json({"name": asked.service.generation.get(name).name, "ready": ready}, 200 if ready else 503)
 
@@ -68,7 +68,7 @@ def _read(
 
 
 def _written(prediction: Prediction) -> orjson.Fragment:
-    """Return the JSON of a result: it takes a tenth of the memory of its objects."""
+    """Return a result as JSON, which takes a tenth of the memory of its objects."""
     return orjson.Fragment(answers.encode(prediction.as_json()))
 
 
@@ -80,7 +80,7 @@ def _instances(given: dict[str, Any]) -> list[Any]:
 
 
 def _row(served: Served, instance: Any, i: int) -> object:
-    """Return an instance as a row, of which `text` may be the one text column, whatever its name."""
+    """Return an instance as a row; `text` may stand for the only text column, whatever its name."""
     columns = served.classifier.info.text_columns
     if isinstance(instance, str) or (isinstance(instance, dict) and (len(columns) > 1 or columns[0] in instance)):
         return instance

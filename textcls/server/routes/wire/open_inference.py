@@ -1,8 +1,8 @@
 """The Open Inference Protocol, KServe's version 2, with Triton's extension for binary tensors: `/v2/...`.
 
-One input of BYTES, a text an element. Outputs, of which the first three come if none are named: `label` and `score` of
-each text, `probabilities` of all labels, `labels` in their order, `logits`, and `explanation`, a JSON object a text.
-Where a text may have several labels, a fourth comes with them: `assigned`, which says of each label whether it is.
+One input of BYTES, one text per element. Outputs (the first three by default): `label` and `score` of each text,
+`probabilities` of all labels, `labels` in their order, `logits`, and `explanation`, one JSON object per text. If a text
+may have several labels, there is also `assigned`, by default as well: whether each label is assigned.
 """
 
 import struct
@@ -28,7 +28,7 @@ from textcls.server.settings import Limits
 
 _LENGTH: Final = b"inference-header-content-length"
 _DEFAULT: Final = ("label", "score", "probabilities")
-# Only where a text may have several labels.
+# Only if a text may have several labels.
 _ASSIGNED: Final = "assigned"
 _OF_LABELS: Final = ("probabilities", "logits", _ASSIGNED)
 _EXPLAINED: Final = ("logits", "explanation")
@@ -73,25 +73,25 @@ REQUEST: Final = common.schema_of(
 # About the service and its models
 
 router = common.router(__doc__, problem)
-# As /livez and /readyz: whoever asks these has no key.
+# Like /livez and /readyz: health checks have no key.
 health = common.router(__doc__, problem, FOR_ALL)
 
 
 @router.get("/v2")
 async def server() -> Response:
-    """Say what serves."""
+    """Return the name and version of the server."""
     return json({"name": "textcls", "version": __version__, "extensions": ["binary_tensor_data"]})
 
 
 @health.get("/v2/health/live")
 async def live() -> Response:
-    """Answer as long as the process can."""
+    """Answer as long as the process is able to."""
     return json({"live": True})
 
 
 @health.get("/v2/health/ready")
 async def ready(asked: Asked) -> Response:
-    """Say whether texts can be classified."""
+    """Return whether texts can be classified."""
     return _readiness(asked)
 
 
@@ -109,25 +109,25 @@ async def model_version(name: str, version: str, asked: Asked) -> Response:
 
 @router.get("/v2/models/{name}/ready")
 async def model_ready(name: str, asked: Asked) -> Response:
-    """Say whether a model can be asked."""
+    """Return whether a model is ready."""
     return _readiness(asked, name=_get(asked.service.generation, name).name)
 
 
 @router.get("/v2/models/{name}/versions/{version}/ready")
 async def model_version_ready(name: str, version: str, asked: Asked) -> Response:
-    """Say whether a model can be asked."""
+    """Return whether a model is ready."""
     return _readiness(asked, name=_get(asked.service.generation, name, version).name)
 
 
 @router.post("/v2/models/{name}/infer", openapi_extra=takes(REQUEST))
 async def infer(name: str, asked: Asked) -> Response:
-    """Return the outputs that are asked for, as tensors."""
+    """Return the requested outputs as tensors."""
     return await asked.classify(partial(_read, name, None, asked.headers.get(_LENGTH)))
 
 
 @router.post("/v2/models/{name}/versions/{version}/infer", openapi_extra=takes(REQUEST))
 async def infer_version(name: str, version: str, asked: Asked) -> Response:
-    """Return the outputs that are asked for, as tensors."""
+    """Return the requested outputs as tensors."""
     return await asked.classify(partial(_read, name, version, asked.headers.get(_LENGTH)))
 
 
@@ -216,7 +216,7 @@ def _json_length(declared: bytes, size: int) -> int:
 
 
 def _texts(given: Mapping[str, Any], binary: bytes) -> tuple[list[str], list[int]]:
-    """Return the texts, and the shape in which they came."""
+    """Return the texts, and the shape of their tensor."""
     inputs = given.get("inputs")
     if not isinstance(inputs, list) or len(inputs) != 1 or not isinstance(inputs[0], dict):
         raise InputError("inputs must be a list of one tensor, named text, of the datatype BYTES.")
@@ -224,7 +224,7 @@ def _texts(given: Mapping[str, Any], binary: bytes) -> tuple[list[str], list[int
     if tensor.get("datatype") != "BYTES":
         raise InputError("The datatype of the input must be BYTES: a text an element.")
     shape = tensor.get("shape")
-    # A bool is an int to Python.
+    # In Python a bool is an int.
     if not isinstance(shape, list) or not all(type(size) is int and 0 < size < 1 << 32 for size in shape):
         raise InputError("The shape of the input must be a list of sizes, such as [2] for two texts.")
     if shape[1:] not in ([], [1]) or not shape:
@@ -246,7 +246,7 @@ def _flat(data: Any) -> list[str]:
 
 
 def _strings(binary: bytes, size: int) -> list[str]:
-    """Read Triton's form of texts: the length of each in four bytes, and its UTF-8."""
+    """Read texts in Triton's form: the length of each in four bytes, then its UTF-8."""
     if size != len(binary):
         raise InputError(f"binary_data_size must be {len(binary):,}: so many bytes follow the body's JSON.")
     found, at = [], 0
@@ -268,7 +268,7 @@ def _outputs(served: Served) -> list[str]:
 
 
 def _wanted(given: Mapping[str, Any], served: Served) -> list[tuple[str, bool]]:
-    """Return which outputs are wanted, and which of them as binary data."""
+    """Return the requested outputs, and whether each is wanted as binary data."""
     known = _outputs(served)
     default = [name for name in known if name in (*_DEFAULT, _ASSIGNED)]
     parameters = common.field(given, "parameters", dict, default={})
@@ -298,7 +298,7 @@ def _output(
 
 
 def _row(names: Sequence[str], prediction: Prediction) -> dict[str, Any]:
-    """Return the wanted outputs of one text."""
+    """Return the requested outputs of one text."""
     return {name: _OUTPUTS[name](prediction) for name in names if name in _OUTPUTS}
 
 

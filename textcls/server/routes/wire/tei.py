@@ -3,8 +3,8 @@
 `GET /health`, and SageMaker's `GET /ping`, say whether texts can be classified.
 
 A text gets one flat list of labels and scores, best first; a batch, sent as a list of one-text lists, gets a list of
-such lists. A list of two texts is a pair there, for models that compare; these classify single texts. Where a text may
-have several labels, each score is that of its label alone; which of them are assigned this format cannot say.
+such lists. In this format a list of two texts is a pair, for models that compare; these classify single texts. If a
+text may have several labels, each score is that of its label alone; the format cannot say which ones are assigned.
 """
 
 from functools import partial
@@ -42,14 +42,14 @@ def _problem(status: int, message: str) -> tuple[int, bytes]:
 
 
 router = common.router(__doc__, _problem)
-# As /livez and /readyz: whoever asks these has no key.
+# Like /livez and /readyz: health checks have no key.
 health = common.router(__doc__, _problem, FOR_ALL)
 
 
 @health.get("/health")
 @health.get("/ping")
 async def healthy(asked: Asked) -> Response:
-    """Say, by the status alone, whether texts can be classified."""
+    """Return, by the status alone, whether texts can be classified."""
     return Ready(b"", status=503 if asked.service.draining else 200)
 
 
@@ -71,7 +71,7 @@ def _read(generation: Generation, limits: Limits, body: bytes, content_type: byt
         texts,
         partial(scored, raw=raw),
         lambda found, _: found if batch else found[0],
-        # Only an explained answer holds logits.
+        # Only an explained answer contains logits.
         explain=raw,
         top_k=1,
     )

@@ -1,8 +1,8 @@
-"""vLLM's classifiers: `POST /vllm/classify`, and as OpenAI's clients ask, `/vllm/v1/classify`.
+"""vLLM's classifiers: `POST /vllm/classify`, and for OpenAI's clients `/vllm/v1/classify`.
 
-Below a prefix, since `/v1/classify` is the server's own. `"use_activation": false` asks for logits. Where a text may
-have several labels, `probs` do not add up to 1, `label` is the most probable that is assigned, or null, and `labels`,
-which vLLM does not have, are all of those.
+Under a prefix, since `/v1/classify` is the server's own. `"use_activation": false` returns logits. If a text may have
+several labels, `probs` do not add up to 1, `label` is the most probable assigned label, or null, and `labels`, which
+vLLM does not have, are all assigned labels.
 """
 
 import secrets
@@ -60,7 +60,7 @@ def _read(generation: Generation, limits: Limits, body: bytes, content_type: byt
     texts = common.texts(given.get("input"), "input")
     served = generation.get(common.field(given, "model", str))
     raw = common.field(given, "use_activation", bool) is False
-    # Only an explained answer holds logits.
+    # Only an explained answer contains logits.
     return common.ask(served, limits, texts, _said, partial(_finished, served), explain=raw, top_k=1)
 
 
