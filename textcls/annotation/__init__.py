@@ -1,5 +1,5 @@
 """Answers of a language model to texts without labels: asked once, kept, and measured on labelled rows first.
 
-`prompt` says what is asked, `endpoint` asks it, `probabilities` reads the answer, `journal` keeps it, `annotate` goes
-through the texts, and `panel` is what several models say together.
+`prompt` defines what is asked, `endpoint` asks it, `probabilities` reads the answer, `journal` keeps it, `annotate`
+goes through the texts, and `panel` combines the answers of several models.
 """

@@ -1,4 +1,4 @@
-"""Ask some models about many texts: what has been answered is not asked again, and a limit on tokens holds."""
+"""Ask models about many texts: answered ones are not asked again, and a limit on tokens is kept."""
 
 import asyncio
 from collections import Counter
@@ -11,19 +11,19 @@ from textcls.annotation.prompt import RefusedError
 from textcls.errors import SurroundingsError, TextclsError
 from textcls.model import tokenizer
 
-# Of a text so many characters are sent: as many as hold the tokens that a model of ours reads.
+# At most this many characters of a text are sent: about as many as the tokens that our models read.
 MOST_CHARACTERS: Final = 10_000
-# If so many texts are refused, or answered with none of the labels, before one is answered, it is not for the texts.
+# With this many texts refused, or answered with none of the labels, and none answered, the cause is not the texts.
 _MOST_REFUSED: Final = 10
 
 
 def sent(text: str) -> str:
-    """Return what is sent of a text."""
+    """Return the part of a text that is sent."""
     return tokenizer.clean(text[:MOST_CHARACTERS])
 
 
 class Asking:
-    """Many texts, asked about some at a time. What is under way when something fails is waited for: it is paid for.
+    """Ask about many texts, some at a time. Pending requests are awaited when something fails: they are paid for.
 
     Attributes:
         left: tokens that may still be spent.
@@ -35,21 +35,21 @@ class Asking:
         self._error: TextclsError | None = None
 
     def missing(self, texts: Sequence[str]) -> list[tuple[Annotator, str]]:
-        """Return who is still to be asked about which texts."""
+        """Return the annotators that are still to be asked, with the texts."""
         return [(one, text) for one in self._annotators for text in one.missing(texts)]
 
     async def ask(self, texts: Sequence[str], step: Callable[[], None]) -> None:
-        """Have those texts answered that are not yet, as far as tokens last.
+        """Get answers to the texts that have none yet, as far as tokens last.
 
         Args:
-            texts: as they are sent.
+            texts: the texts as sent.
             step: called after each answer.
 
         Raises:
-            TextclsError: as `Endpoint.ask` and `Answers.put` do; what has been answered is kept.
+            TextclsError: as in `Endpoint.ask` and `Answers.put`; received answers are kept.
         """
         for one in self._annotators:
-            # A model that has answered before does not fail at all of them.
+            # A model that has answered before does not fail on all of them.
             self._answered[one.endpoint.model] += any(is_answered(one.answers.get(text)) for text in texts)
         waiting = iter(self.missing(texts))
         await asyncio.gather(*(self._work(waiting, step) for _ in range(self._at_once)))
@@ -81,6 +81,6 @@ class Asking:
             step()
 
     def _give_up(self, annotator: Annotator, why: str) -> None:
-        """Ask no more where nothing is answered."""
+        """Stop asking if nothing is answered."""
         if not self._answered[annotator.endpoint.model] and annotator.without_answer >= _MOST_REFUSED:
             self._error = SurroundingsError(f"None of {_MOST_REFUSED} texts was answered: {why}")

@@ -1,7 +1,7 @@
 """A language model behind an address that speaks OpenAI's chat completions: hosted, vLLM, llama.cpp, Ollama.
 
-The client is OpenAI's own, which tries again with growing pauses and heeds `Retry-After`. What comes back is bounded
-before it is kept.
+The client is OpenAI's own, which retries with growing pauses and respects `Retry-After`. The size of a response is
+limited before it is kept.
 """
 
 import os
@@ -25,12 +25,12 @@ from textcls.errors import ConfigError, InputError, SurroundingsError
 KEY: Final = "OPENAI_API_KEY"
 ADDRESS: Final = "OPENAI_BASE_URL"
 _MOST_BYTES: Final = 4_000_000
-# An answer ends by itself after a few; models that think before they answer need more, and none may go on for ever.
+# Most answers end after a few tokens; models that think before they answer need more, but not without limit.
 _MOST_TOKENS: Final = 4096
-# Of the tokens that a server says an answer took; more is not a number to pay by.
+# The most tokens that a server may report for an answer; a larger number is not credible as a cost.
 _MOST_COUNTED: Final = 10_000_000
 _TRIES: Final = 6
-# Of what a server says, as much as a message shows.
+# The number of characters of a server's message that are shown.
 _SHOWN: Final = 200
 _ALTERNATIVES: Final = 20
 _GOES_ON: Final = "What was answered is kept: the same command goes on from there."
@@ -41,10 +41,10 @@ _UNCERTAIN: Final = (
 
 
 def address(url: str | None) -> str:
-    """Return the address of the server that is meant: without one that of `ADDRESS`, or OpenAI's.
+    """Return the address of the server: the given one, or that in `ADDRESS`, or OpenAI's.
 
     Raises:
-        ConfigError: it is none.
+        ConfigError: it is not an address.
     """
     try:
         found = str(openai.OpenAI(api_key="none", base_url=url).base_url)
@@ -56,7 +56,7 @@ def address(url: str | None) -> str:
 
 
 def _shown(url: str | None) -> str:
-    """Return an address that is none as it may be shown, without what may be a key."""
+    """Return an invalid address as it may be shown, without what may be a key."""
     given = url or os.environ.get(ADDRESS, "")
     if not set(given) & set("@?#"):
         return given
@@ -67,18 +67,18 @@ def _shown(url: str | None) -> str:
 
 
 class Endpoint:
-    """Asks about one text at a time.
+    """Ask about one text at a time.
 
     Attributes:
-        model: as the server calls it.
+        model: the server's name for the model.
         prompt: what is asked.
-        samples: how many answers are asked for; their mean counts.
+        samples: how many answers are requested; their mean counts.
         url: the URL of the server.
-        notes: what was found out on the way and is worth a sentence.
-        strange: how the last answer began that names none of the labels.
+        notes: sentences on what was found out in the process.
+        strange: the beginning of the last answer that names none of the labels.
 
     Raises:
-        ConfigError: there is no key, or it or the address cannot be used.
+        ConfigError: there is no key, or the key or the address cannot be used.
     """
 
     def __init__(self, url: str | None, model: str, prompt: Prompt, *, seconds: float, samples: int = 1) -> None:
@@ -88,7 +88,7 @@ class Endpoint:
         if not key.isascii() or not key.isprintable() or " " in key:
             raise ConfigError(f"{KEY} holds what no key does: a space, a line break, or a letter beyond ASCII.")
         self.model, self.prompt, self.samples, self.notes, self.strange = model, prompt, samples, list[str](), ""
-        # What not every server can; it is left out once that has been found.
+        # Options that not every server supports; they are dropped once that has been found.
         self._wished: dict[str, Any] = {"logprobs": True, "top_logprobs": _ALTERNATIVES}
         if samples > 1:
             self._wished = {"n": samples}
@@ -103,19 +103,19 @@ class Endpoint:
         await self._client.close()
 
     async def ask(self, text: str) -> JournalEntry:
-        """Return what the model says of a text.
+        """Return the model's answer to a text.
 
         Raises:
-            RefusedError: the server will not answer about this text.
-            ConfigError: the server knows neither key nor model.
-            SurroundingsError: it does not answer, however often it is asked.
+            RefusedError: the server refuses to answer about this text.
+            ConfigError: the server does not accept the key or the model.
+            SurroundingsError: it does not answer, despite retries.
         """
-        begun, said = perf_counter(), list[ChatCompletion]()
+        begun, completions = perf_counter(), list[ChatCompletion]()
         try:
-            while sum(len(one.choices) for one in said) < self.samples:
-                said.append(await self._said(text))
-                _check_choices(said[-1].choices)
-            return self._answer(text, said, perf_counter() - begun)
+            while sum(len(one.choices) for one in completions) < self.samples:
+                completions.append(await self._said(text))
+                _check_choices(completions[-1].choices)
+            return self._answer(text, completions, perf_counter() - begun)
         except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
             raise RefusedError(f"the server refuses the request ({_status(error)}).") from error
         except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
@@ -129,7 +129,7 @@ class Endpoint:
             shown = without_secrets(self.url)
             raise SurroundingsError(f"{shown} cannot be reached, or does not answer in time. {_GOES_ON}") from error
         except (openai.APIError, _TooLargeError, ValueError, TypeError, AttributeError, RecursionError) as error:
-            # The client does not look whether what it was sent has the form that its types promise.
+            # The client does not check that a response has the form that its types promise.
             raise SurroundingsError(
                 f"The server gave no answer that can be read ({type(error).__name__}). {_GOES_ON}"
             ) from error
@@ -149,20 +149,20 @@ class Endpoint:
         except (openai.BadRequestError, openai.UnprocessableEntityError):
             if not wished:
                 raise
-            # Models that think before they answer have no probabilities of tokens, for example.
-            said = await self._create(asked)
+            # Models that think before they answer return no token probabilities, for example.
+            completion = await self._create(asked)
             self._wished = {}
-            return said
+            return completion
 
     async def _create(self, asked: dict[str, Any]) -> ChatCompletion:
         found: ChatCompletion = await self._client.chat.completions.create(**asked)
         return found
 
-    def _answer(self, text: str, said: Sequence[ChatCompletion], seconds: float) -> JournalEntry:
-        found = [self._probabilities(choice) for one in said for choice in one.choices[: self.samples]]
+    def _answer(self, text: str, completions: Sequence[ChatCompletion], seconds: float) -> JournalEntry:
+        found = [self._probabilities(choice) for one in completions for choice in one.choices[: self.samples]]
         named = [one for one in found if one is not None]
         guess, read, written = estimate(self.prompt, [text]), 0, 0
-        for one in said:
+        for one in completions:
             read += _count(one.usage and one.usage.prompt_tokens) or guess.read
             written += _count(one.usage and one.usage.completion_tokens) or guess.written * len(one.choices)
         at = datetime.now(UTC).isoformat(timespec="seconds")
@@ -180,17 +180,17 @@ class Endpoint:
 
 
 def _status(error: openai.APIStatusError) -> str:
-    """Return the status of an answer, with what the server says of it; the key, which it may repeat, stands nowhere."""
+    """Return the status of a response with the server's message, without the key, which the message may repeat."""
     body = error.body
-    said = body.get("message") if isinstance(body, dict) else None
-    if not isinstance(said, str) or not said.strip():
+    message = body.get("message") if isinstance(body, dict) else None
+    if not isinstance(message, str) or not message.strip():
         return f"status {error.status_code}"
     key = os.environ.get(KEY)
-    return f"status {error.status_code}: {(said.replace(key, '...') if key else said)[:_SHOWN]!r}"
+    return f"status {error.status_code}: {(message.replace(key, '...') if key else message)[:_SHOWN]!r}"
 
 
 def _check_choices(choices: Sequence[Choice]) -> None:
-    """Refuse an answer that is cut off, or an error in its place: it is not for good."""
+    """Refuse an answer that is cut off, or an error in its place: neither is permanent."""
     if not choices:
         raise SurroundingsError(f"The server gave no answer that can be read (it has no choices). {_GOES_ON}")
     if any(choice.finish_reason == "length" for choice in choices):
@@ -198,7 +198,7 @@ def _check_choices(choices: Sequence[Choice]) -> None:
 
 
 def _count(told: object) -> int:
-    """Return how many tokens the server tells of, 0 where that is not a number of tokens."""
+    """Return the number of tokens that the server reports, 0 if that is not a number of tokens."""
     return told if type(told) is int and 0 < told <= _MOST_COUNTED else 0
 
 
@@ -211,16 +211,16 @@ def _tokens(choice: Choice) -> list[Token]:
 
 
 def _bytes(token: Any) -> bytes:
-    """Return the bytes of a token, which may be a part of a character."""
+    """Return the bytes of a token, which may be part of a character."""
     return bytes(token.bytes) if token.bytes is not None else str(token.token).encode()
 
 
 class _TooLargeError(Exception):
-    """An answer has more bytes than any that was asked for."""
+    """A response is larger than any requested answer."""
 
 
 async def _bound(response: httpx2.Response) -> None:
-    """Hand on no more of an answer than it may have."""
+    """Limit the size of a response."""
     if isinstance(response.stream, httpx2.AsyncByteStream):
         response.stream = _BoundedStream(response.stream)
 

@@ -1,4 +1,4 @@
-"""Answers that have been paid for, in a file of SQLite: each is there once it is given, however the process ends."""
+"""Keep paid answers in an SQLite file: each is stored as soon as it is given, however the process ends."""
 
 import json
 import sqlite3
@@ -9,22 +9,22 @@ from typing import Final, NamedTuple, Self
 
 from textcls.errors import ConfigError, SurroundingsError
 
-# Tells such a file from others of SQLite ("tcls").
+# Distinguishes such a file from other SQLite files ("tcls").
 _APPLICATION: Final = 0x74636C73
-# How every file of SQLite begins.
+# The beginning of every SQLite file.
 _MAGIC: Final = b"SQLite format 3\0"
 _TABLE: Final = "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL) WITHOUT ROWID"
 
 
 class JournalEntry(NamedTuple):
-    """What was answered about a text.
+    """The answer to a text.
 
     Attributes:
-        probabilities: the probabilities of each label; None where the answer was none of them.
-        tokens_in: that were read to answer it.
-        tokens_out: that were written.
-        at: when, as ISO 8601 has it.
-        seconds: that it took.
+        probabilities: the probabilities of each label; None if the answer was none of them.
+        tokens_in: the tokens that were read to answer it.
+        tokens_out: the tokens that were written.
+        at: the time, in ISO 8601 format.
+        seconds: the seconds that it took.
     """
 
     probabilities: Sequence[float] | None
@@ -40,14 +40,14 @@ class JournalEntry(NamedTuple):
 
 
 class Journal:
-    """A file of answers. For one process at a time.
+    """A file of answers, for one process at a time.
 
     Args:
-        path: the file; None for answers that are kept nowhere.
+        path: the file; None for answers that are not stored.
 
     Raises:
-        ConfigError: the file is another one.
-        SurroundingsError: another process has it, or it cannot be opened.
+        ConfigError: the file is of another kind.
+        SurroundingsError: another process is using it, or it cannot be opened.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -63,7 +63,7 @@ class Journal:
         """Return the answers to one question.
 
         Args:
-            about: who is asked, and what: another model, address or prompt gives other answers.
+            about: who is asked, and what: another model, address or prompt has other answers.
         """
         return Answers(self._file, self._path, about)
 
@@ -75,7 +75,7 @@ class Answers:
         self._asked, self._path, self._file = "\0".join([*about, ""]), path, file
 
     def get(self, text: str) -> JournalEntry | None:
-        """Return what was answered about a text; None if that has not been asked.
+        """Return the answer to a text; None if it has not been asked.
 
         Raises:
             ConfigError: the file is damaged.
@@ -87,7 +87,7 @@ class Answers:
         return None if found is None else JournalEntry(*json.loads(found[0]))
 
     def put(self, text: str, answer: JournalEntry) -> None:
-        """Keep an answer, however this process ends.
+        """Store an answer, however this process ends.
 
         Raises:
             SurroundingsError: there is no room for it.
@@ -107,7 +107,7 @@ def _foreign(path: Path | None, error: Exception) -> ConfigError:
 
 
 def _opened(path: Path | None) -> sqlite3.Connection:
-    """Open the file, which is made if there is none, for this process alone."""
+    """Open the file, which is created if missing, for this process alone."""
     if path is not None and path.is_file() and path.stat().st_size:
         with path.open("rb") as start:
             if start.read(len(_MAGIC)) != _MAGIC:
@@ -118,7 +118,7 @@ def _opened(path: Path | None) -> sqlite3.Connection:
         raise SurroundingsError(f"{path} cannot be opened: {error}.") from error
     try:
         file.execute("PRAGMA locking_mode = EXCLUSIVE")
-        # What is committed outlives the process, if not a failing machine: the disk is not waited for at each answer.
+        # Committed data outlives the process, though not a machine failure: answers do not wait for the disk.
         file.execute("PRAGMA journal_mode = WAL")
         file.execute("PRAGMA synchronous = NORMAL")
         found = file.execute("PRAGMA application_id").fetchone()[0]

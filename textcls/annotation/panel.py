@@ -1,4 +1,4 @@
-"""Some models that answer the same question, and what they say together: labels, how far they agree, what it cost."""
+"""Combine models that answer the same question: joint labels, how far they agree, and the cost."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 class Agreement(NamedTuple):
-    """How many texts have the same labels twice, in all and by label.
+    """How many texts get the same labels twice, in total and by label.
 
     Attributes:
         right: texts with the same labels.
         rows: texts that were compared.
-        by_label: for each label, how many texts have it both times, and how many at least once; where a text has one
+        by_label: for each label, how many texts have it both times, and how many at least once; if a text has one
             label, how many have it the first time.
     """
 
@@ -31,12 +31,12 @@ class Agreement(NamedTuple):
 
 @dataclass(frozen=True)
 class Annotator:
-    """A model that is asked, and what it has answered.
+    """A model that is asked, and its answers.
 
     Attributes:
-        endpoint: asks it.
-        answers: that are kept.
-        refused: texts that its server would not answer, and why; they are not asked about again in this run.
+        endpoint: the endpoint that asks it.
+        answers: its stored answers.
+        refused: texts that its server refused to answer, and why; they are not asked about again in this run.
         unusable: texts whose answers named none of the labels, likewise.
     """
 
@@ -46,18 +46,18 @@ class Annotator:
     unusable: set[str] = field(default_factory=set)
 
     def missing(self, texts: Iterable[str]) -> list[str]:
-        """Return which texts are still to be asked about, each once."""
+        """Return the texts that are still to be asked about, each once."""
         left = dict.fromkeys(texts).keys() - self.refused - self.unusable
         return [text for text in dict.fromkeys(texts) if text in left and not is_answered(self.answers.get(text))]
 
     @property
     def without_answer(self) -> int:
-        """How many texts have been asked about in vain."""
+        """The number of texts that have been asked about without success."""
         return len(self.refused) + len(self.unusable)
 
 
 def is_answered(answer: JournalEntry | None) -> bool:
-    """Say whether there is an answer that names a label: any other is asked for again by the next run."""
+    """Return whether there is an answer that names a label: any other is requested again by the next run."""
     return answer is not None and answer.probabilities is not None
 
 
@@ -66,8 +66,8 @@ class Panel(NamedTuple):
 
     Attributes:
         prompt: what they are asked.
-        annotators: the models, and what they have answered.
-        prices: what the tokens of each cost; None where that is not known.
+        annotators: the models, with their answers.
+        prices: the token prices of each; None if not known.
     """
 
     prompt: Prompt
@@ -75,13 +75,13 @@ class Panel(NamedTuple):
     prices: Sequence[Price | None]
 
     def answer(self, text: str) -> JournalEntry | None:
-        """Return what all say of a text together: the mean of their probabilities; None if none was asked."""
+        """Return the joint answer to a text: the mean of the probabilities; None if none was asked."""
         given = [answer for one in self.annotators if (answer := one.answers.get(text)) is not None]
         if not given:
             return None
-        said = [answer.probabilities for answer in given if answer.probabilities is not None]
+        known = [answer.probabilities for answer in given if answer.probabilities is not None]
         return JournalEntry(
-            mean(said) if said else None,
+            mean(known) if known else None,
             sum(answer.tokens_in for answer in given),
             sum(answer.tokens_out for answer in given),
             max(answer.at for answer in given),
@@ -89,11 +89,11 @@ class Panel(NamedTuple):
         )
 
     def labels(self, text: str, annotator: Annotator | None = None) -> tuple[str, ...] | None:
-        """Return the label that all together answer, or those that are likelier than not; None if there is no answer.
+        """Return the label of the joint answer, or those that are likelier than not; None if there is no answer.
 
         Args:
-            text: as it is sent.
-            annotator: whose answer counts alone.
+            text: the text as sent.
+            annotator: the one whose answer counts alone.
         """
         answer = self.answer(text) if annotator is None else annotator.answers.get(text)
         if answer is None or answer.probabilities is None:
@@ -104,7 +104,7 @@ class Panel(NamedTuple):
         return (max(pairs, key=lambda pair: pair[1])[0],)
 
     def agreement(self, known: Iterable[tuple[str, tuple[str, ...]]], annotator: Annotator | None = None) -> Agreement:
-        """Return how far all together, or one, agree with the labels that texts have."""
+        """Return how far the joint answers, or those of one, agree with the labels that texts have."""
         pairs = [(labels, self.labels(text, annotator)) for text, labels in known]
         return _agreement(pairs, several=self.prompt.several)
 
@@ -114,7 +114,7 @@ class Panel(NamedTuple):
         return _agreement(pairs, several=self.prompt.several)
 
     def costs(self, texts: Iterable[str]) -> list[tuple[Tokens, float, Price | None]]:
-        """Return what each answer to some texts took: tokens, seconds, and what such tokens cost."""
+        """Return for each answer to some texts its tokens, seconds and token price."""
         return [
             (Tokens(answer.tokens_in, answer.tokens_out), answer.seconds, price)
             for text in texts
@@ -123,13 +123,13 @@ class Panel(NamedTuple):
         ]
 
     def dollars(self, text: str) -> float:
-        """Return what the answers to a text cost, as far as prices are known."""
+        """Return the cost of the answers to a text, as far as prices are known."""
         known = [took.dollars(price) for took, _, price in self.costs([text]) if price is not None]
         return round(sum(known, 0.0), 9)
 
 
 def _agreement(pairs: Iterable[tuple[tuple[str, ...] | None, tuple[str, ...] | None]], *, several: bool) -> Agreement:
-    """Return on how many texts two agree, of those that both have answered."""
+    """Return how many texts two agree on, among those that both have answered."""
     both: Counter[str] = Counter()
     either: Counter[str] = Counter()
     right = rows = 0

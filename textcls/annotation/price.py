@@ -1,4 +1,4 @@
-"""How many tokens answers take, and what that costs: guessed by length, and by answers once there are some."""
+"""Estimate how many tokens answers take, and their cost: from lengths, and from answers once there are some."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
@@ -6,40 +6,40 @@ from typing import Final, NamedTuple
 from textcls.annotation.journal import JournalEntry
 from textcls.annotation.prompt import Prompt
 
-# So many characters of ASCII are a token in the mean; of other scripts each is about one.
+# The mean number of ASCII characters per token; in other scripts each character is about one token.
 _CHARACTERS_A_TOKEN: Final = 4
-# What an answer has: an object with the name of a label; or with a truth for each.
+# The tokens of an answer: an object with the name of a label; or with a boolean for each.
 _WRITTEN: Final = 12
 _TRUTH: Final = 3
 
 
 class Price(NamedTuple):
-    """What a million tokens cost, in dollars: read, and written."""
+    """The price of a million tokens, in dollars: read, and written."""
 
     read: float
     written: float
 
 
 class Tokens(NamedTuple):
-    """How many tokens are read and written."""
+    """The number of tokens read and written."""
 
     read: int
     written: int
 
     def dollars(self, price: Price) -> float:
-        """Return what they cost."""
+        """Return their cost."""
         return (self.read * price.read + self.written * price.written) / 1e6
 
 
 def estimate(
     prompt: Prompt, texts: Iterable[str], known: Sequence[tuple[str, JournalEntry]] = (), *, samples: int = 1
 ) -> Tokens:
-    """Return about how many tokens the answers to some texts take.
+    """Return approximately how many tokens the answers to some texts take.
 
     Args:
         prompt: what is asked.
-        texts: about which.
-        known: texts that have been answered by the same model: what these took says how its tokens count.
+        texts: the texts that it is asked about.
+        known: texts that the same model has answered: their token counts calibrate the estimate.
         samples: how often each text is answered.
     """
     beside = sum(_tokens(message["content"]) for message in prompt.messages(""))

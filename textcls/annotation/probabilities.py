@@ -1,11 +1,11 @@
-"""From an answer in JSON to a probability for each label, by the probabilities of its tokens where they are told.
+"""Turn an answer in JSON into a probability for each label, using the probabilities of its tokens if available.
 
-Where a text may have several labels, an answer has a truth for each: its probability is that of `true` beside `false`
+If a text may have several labels, an answer has a boolean for each: its probability is that of `true` against `false`
 at the token with which it was written.
 
-An answer is written token by token. At each token of the label's name the model might have gone on otherwise: each
-such beginning belongs to the labels that go on so, in equal parts, and what was written has the product of its tokens.
-Tokens are bytes: one may be a part of a character.
+An answer is written token by token. At each token of the label's name the model might have continued differently: each
+such beginning is shared equally among the labels that continue in this way, and the written one has the product of its
+tokens. Tokens are bytes: one may be part of a character.
 """
 
 import json
@@ -23,7 +23,7 @@ _VALUE: Final = re.compile(rb'"%b"\s*:\s*"' % FIELD.encode())
 
 
 class Token(NamedTuple):
-    """A token of an answer, its log-probability, and those of others that might have stood in its place."""
+    """A token of an answer, its log-probability, and those of the alternatives."""
 
     data: bytes
     logprob: float
@@ -31,11 +31,11 @@ class Token(NamedTuple):
 
 
 def of_answer(content: str, tokens: Sequence[Token], prompt: Prompt) -> list[float] | None:
-    """Return the probability of each label, by an answer; None if it names none of the labels, or is none at all.
+    """Return the probability of each label from an answer; None if it names none of the labels, or is not an answer.
 
     Args:
-        content: what was said.
-        tokens: the tokens of the whole answer; without any the answer counts as certain.
+        content: the content of the answer.
+        tokens: the tokens of the whole answer; without any, the answer counts as certain.
         prompt: what was asked.
     """
     if prompt.several:
@@ -48,37 +48,37 @@ def of_answer(content: str, tokens: Sequence[Token], prompt: Prompt) -> list[flo
 
 
 def label_of(content: str, labels: Sequence[str]) -> str | None:
-    """Return the label of an answer, be it in another case; None if it is none of these, or no answer at all."""
-    said = _object(content).get(FIELD)
-    if not isinstance(said, str) or said in labels:
-        return said if isinstance(said, str) else None
-    alike = [label for label in labels if label.casefold() == said.strip().casefold()]
+    """Return the label of an answer, in whatever case; None if it is none of these, or not an answer."""
+    given = _object(content).get(FIELD)
+    if not isinstance(given, str) or given in labels:
+        return given if isinstance(given, str) else None
+    alike = [label for label in labels if label.casefold() == given.strip().casefold()]
     return alike[0] if len(alike) == 1 else None
 
 
 def truths_of(content: str, labels: Sequence[str]) -> dict[str, bool] | None:
-    """Return whether each label is the text's, by an answer; None if it does not say so of each."""
-    said = _object(content)
-    found = {name: value for name in labels if isinstance(value := said.get(name), bool)}
+    """Return whether each label applies to the text according to an answer; None if it does not cover all labels."""
+    answer = _object(content)
+    found = {name: value for name in labels if isinstance(value := answer.get(name), bool)}
     return found if len(found) == len(labels) else None
 
 
 def _object(content: str) -> Mapping[str, Any]:
-    """Return the object of an answer, before which a model may have thought, and around which it may put a fence."""
-    said = content.rpartition("</think>")[2]
+    """Return the object in an answer, which may be preceded by the model's thinking, and enclosed in a fence."""
+    answer = content.rpartition("</think>")[2]
     try:
-        found = json.loads(said[said.find("{") : said.rfind("}") + 1])
+        found = json.loads(answer[answer.find("{") : answer.rfind("}") + 1])
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 
 
 def of_truths(truths: Mapping[str, bool], tokens: Sequence[Token]) -> list[float]:
-    """Return the probability of each label of which an answer has said whether it is the text's.
+    """Return the probability of each label from an answer that says whether it applies to the text.
 
     Args:
-        truths: by label.
-        tokens: the tokens of the whole answer; without any what was said is certain.
+        truths: whether each label applies.
+        tokens: the tokens of the whole answer; without any, the answer counts as certain.
     """
     content = b"".join(token.data for token in tokens)
     begins = [*accumulate((len(token.data) for token in tokens), initial=0)]
@@ -95,7 +95,7 @@ def of_truths(truths: Mapping[str, bool], tokens: Sequence[Token]) -> list[float
 
 
 def _truth(token: Token, before: bytes, said: float) -> float:
-    """Return the probability of `true` beside that of `false` where a token, after `before`, begins one of them."""
+    """Return the probability of `true` against that of `false` if a token, after `before`, begins one of them."""
     mass = {b"true": 0.0, b"false": 0.0}
     for data, logprob in {token.data: token.logprob, **dict(token.others)}.items():
         begun = data[len(before) :] if data.startswith(before) else b""
@@ -112,17 +112,17 @@ def certain(label: str, labels: Sequence[str]) -> list[float]:
 
 
 def mean(answers: Sequence[Sequence[float]]) -> list[float]:
-    """Return the mean of several answers, the probability of each label by itself."""
+    """Return the mean of several answers, for each label separately."""
     return [fmean(of_label) for of_label in zip(*answers, strict=True)]
 
 
 def of_tokens(label: str, tokens: Sequence[Token], labels: Sequence[str]) -> list[float]:
-    """Return the probability of each label, by the tokens of an answer.
+    """Return the probability of each label from the tokens of an answer.
 
     Args:
-        label: that was answered.
+        label: the label that was answered.
         tokens: the tokens of the whole answer.
-        labels: that might have been.
+        labels: the possible labels.
     """
     spellings = {name: _spellings(name) for name in labels}
     found, reached = dict.fromkeys(labels, 0.0), 1.0
@@ -142,12 +142,12 @@ def _probability(logprob: float) -> float:
 
 
 def _spellings(name: str) -> tuple[bytes, bytes]:
-    """Return how JSON may write a name, without the quote before it."""
+    """Return the spellings of a name in JSON, without the quote before it."""
     return json.dumps(name, ensure_ascii=False)[1:].encode(), json.dumps(name)[1:].encode()
 
 
 def _meant(said: bytes, spellings: dict[str, tuple[bytes, bytes]]) -> Sequence[str]:
-    """Return the labels that may follow what has been said, from the field's name on."""
+    """Return the labels that may follow what has been written since the field's name."""
     value = _VALUE.match(said)
     begun = said[value.end() :] if value is not None else b""
     if not begun:
@@ -160,7 +160,7 @@ def _meant(said: bytes, spellings: dict[str, tuple[bytes, bytes]]) -> Sequence[s
 
 
 def _of_value(tokens: Sequence[Token]) -> Iterator[tuple[bytes, Token]]:
-    """Yield each token that writes the last value of the field, and what stands before it from the field's name on."""
+    """Yield each token that writes the last value of the field, with what precedes it since the field's name."""
     content = b"".join(token.data for token in tokens)
     values = list(_VALUE.finditer(content))
     if not values:
@@ -170,7 +170,7 @@ def _of_value(tokens: Sequence[Token]) -> Iterator[tuple[bytes, Token]]:
     last = closed.end() if closed is not None else len(content)
     at = 0
     for token in tokens:
-        # The quote before the name may be a token by itself, whose others hold it with the beginning of a name.
+        # The quote before the name may be a separate token, whose alternatives include the beginning of a name.
         if at + len(token.data) >= first and begin <= at < last:
             yield content[begin:at], token
         at += len(token.data)

@@ -1,4 +1,4 @@
-"""What a language model is asked: labels and what they mean, some examples, and one text; and in which form it answers.
+"""Define what a language model is asked: labels and their meaning, examples, one text, and the form of the answer.
 
 The text is data. Whatever it says, an answer can be nothing but one of the labels; or, where a text may have several,
 a yes or no to each.
@@ -32,11 +32,11 @@ FIELD: Final = "label"
 
 
 class RefusedError(Exception):
-    """Nobody will answer about this text; the message says why."""
+    """The server refuses to answer about this text; the message says why."""
 
 
 class DescribedLabel(NamedTuple):
-    """A label, and what it means."""
+    """A label and its meaning."""
 
     name: str
     description: str = ""
@@ -44,16 +44,16 @@ class DescribedLabel(NamedTuple):
 
 @dataclass(frozen=True)
 class Prompt:
-    """What is asked of each text.
+    """The question that is asked about each text.
 
     Attributes:
-        labels: that a text may have.
+        labels: the labels that a text may have.
         examples: texts with their labels, which the model is shown.
-        system: what it is told, with `{labels}` where they are listed; without one what suits the question.
+        system: the instructions, with `{labels}` for the list of labels; by default those that suit the question.
         several: whether a text may have several labels, or none.
 
     Raises:
-        ConfigError: there are fewer than two labels, one stands there twice, or `system` has no place for them.
+        ConfigError: there are fewer than two labels, one occurs twice, or `system` has no place for them.
     """
 
     labels: tuple[DescribedLabel, ...]
@@ -73,26 +73,26 @@ class Prompt:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The labels alone."""
+        """The names of the labels."""
         return tuple(label.name for label in self.labels)
 
     def messages(self, text: str) -> list[dict[str, str]]:
-        """Return what is sent to ask about a text, as chat completions have it."""
+        """Return the messages that ask about a text, in the format of chat completions."""
         listed = "\n".join(f"- {label.name}: {label.description}".removesuffix(": ") for label in self.labels)
         found = [{"role": "system", "content": self.system.replace(LABELS, listed)}]
         for example, labels in self.examples:
-            said = self._answer(labels)
-            found += [{"role": "user", "content": example}, {"role": "assistant", "content": said}]
+            answer = self._answer(labels)
+            found += [{"role": "user", "content": example}, {"role": "assistant", "content": answer}]
         return [*found, {"role": "user", "content": text}]
 
     def _answer(self, labels: Collection[str]) -> str:
-        """Return the answer that these labels would be."""
-        said = {name: name in labels for name in self.names} if self.several else {FIELD: next(iter(labels))}
-        return json.dumps(said, ensure_ascii=False)
+        """Return the answer that consists of these labels."""
+        answer = {name: name in labels for name in self.names} if self.several else {FIELD: next(iter(labels))}
+        return json.dumps(answer, ensure_ascii=False)
 
     @cached_property
     def response_format(self) -> dict[str, Any]:
-        """The form of an answer: an object whose one field is one of the labels; or which has a truth for each."""
+        """The form of an answer: an object whose only field is one of the labels; or which has a boolean for each."""
         properties: dict[str, Any] = {FIELD: {"type": "string", "enum": list(self.names)}}
         if self.several:
             properties = {name: {"type": "boolean"} for name in self.names}
@@ -106,7 +106,7 @@ class Prompt:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of all that is sent beside the text: another prompt gives other answers."""
+        """SHA-256 of all that is sent besides the text: another prompt has other answers."""
         return sha256(json.dumps([self.messages(""), self.response_format]).encode()).hexdigest()
 
 

@@ -17,22 +17,22 @@ from textcls.cli import settings
 from textcls.display.text import visible
 from textcls.errors import MissingExtraError, SurroundingsError, TextclsError, exit_code
 
-# What shells give a program that Ctrl-C ended, and one whose reader has gone.
+# The exit codes that shells give a program that Ctrl-C ended, and one whose reader has gone.
 INTERRUPTED: Final = 130
 BROKEN_PIPE: Final = 141
-# What the system refuses without a name, if it is not an output.
+# What an error of the system is about that names no file, if it is not an output.
 _NAMELESS: Final = {errno.ENOENT: "The working folder", errno.EMFILE: "Open files of this process"}
 
 
 class Entry(NamedTuple):
-    """A command: where it is, the sentence that help lists it with, and the extra without which it does nothing."""
+    """A command: its module, its sentence in the help, and the extra that it requires."""
 
     place: str
     summary: str
     extra: str | None = None
 
 
-# By what a person wants, in the order in which they meet them. Commands are imported when they are called: help and
+# By purpose, in the order in which a person needs them. Commands are imported when they are called: help and
 # completion of their names wait for none of them.
 SECTIONS: Final = {
     "From rows to a model": {
@@ -77,7 +77,7 @@ class LazyGroup(click.Group):
     """A group that knows its commands by name and imports them on use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Name the commands in the order in which a person meets them."""
+        """Return the names of the commands in the order in which a person needs them."""
         return list(COMMANDS)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -92,7 +92,7 @@ class LazyGroup(click.Group):
         return names + click.Command.shell_complete(self, ctx, incomplete)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command, or say which extra is missing."""
+        """Import the command, or report which extra is missing."""
         if cmd_name not in COMMANDS:
             return None
         entry = COMMANDS[cmd_name]
@@ -108,7 +108,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; of a mistyped one say which may be meant, as click does of options."""
+        """Find the command; for a mistyped one suggest those that may be meant, as click does for options."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
@@ -144,18 +144,18 @@ class LazyGroup(click.Group):
             click.echo("Interrupted; no file was left half-written.", err=True)
             ctx.exit(INTERRUPTED)
 
-    def _with_options(self, ctx: click.Context, said: str) -> str:
-        """Return a sentence in which options of the command are called as they are on the command line."""
+    def _with_options(self, ctx: click.Context, message: str) -> str:
+        """Return a sentence with the command's options spelt as on the command line."""
         command = self.get_command(ctx, ctx.invoked_subcommand or "")
         options = {one.name: one.opts[-1] for one in command.params if one.name} if command is not None else {}
         names = "|".join(name for name in options if "_" in name) or "_"
-        return re.sub(rf"(?<![\w'/.-])(?:{names})(?![\w'/-])", lambda found: options.get(found[0], found[0]), said)
+        return re.sub(rf"(?<![\w'/.-])(?:{names})(?![\w'/-])", lambda found: options.get(found[0], found[0]), message)
 
 
 def report_os_error(error: OSError) -> int:
-    """Say what the system refused, and return the exit code; where nobody reads any more, nothing is said."""
+    """Report what the system refused, and return the exit code; report nothing if nobody reads any more."""
     if isinstance(error, BrokenPipeError):
-        # What would follow goes nowhere.
+        # Any further output is discarded.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     where = error.filename or _NAMELESS.get(error.errno or 0, "Output")
@@ -165,7 +165,7 @@ def report_os_error(error: OSError) -> int:
 
 
 def _missing(entry: Entry) -> str:
-    """Return what must be installed first, in brackets; nothing where that is there."""
+    """Return what must be installed first, in brackets; nothing if it is present."""
     there = entry.extra is None or optional_dependencies.installed(entry.extra)
     return "" if there else f' (needs pip install "textcls[{entry.extra}]")'
 

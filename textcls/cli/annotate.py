@@ -56,7 +56,7 @@ from textcls.errors import ConfigError, InputError, SurroundingsError
 
 optional_dependencies.look_for("openai")
 
-# So many of the texts are asked about before it is said what all of them take.
+# This many texts are asked about before the total cost is reported.
 _FIRST: Final = 20
 
 
@@ -170,8 +170,8 @@ def annotate(
     if dry_run:
         _show(asked, given.texts[0])
         with Journal(kept if kept.exists() else None) as journal:
-            said = [(journal.answers(*one), price) for one, price in zip(about, costs, strict=True)]
-            click.echo(what_answers_take(asked, said, given.all_texts, samples), err=True)
+            costs_of = [(journal.answers(*one), price) for one, price in zip(about, costs, strict=True)]
+            click.echo(what_answers_take(asked, costs_of, given.all_texts, samples), err=True)
         return
     with Journal(kept) as journal:
         annotators = [
@@ -198,7 +198,7 @@ def annotate(
 
 
 def _prices(given: Sequence[tuple[float, float]], models: Sequence[str]) -> list[Price | None]:
-    """Return the price of each model, None where it is not known."""
+    """Return the price of each model, None if it is not known."""
     if not all(isfinite(number) for pair in given for number in pair):
         raise ConfigError("--price takes two numbers, dollars for a million tokens.")
     if len(given) not in {0, 1, len(models)}:
@@ -214,13 +214,13 @@ def _show(prompt: Prompt, text: str) -> None:
 
 
 def _say_takes(panel: Panel, given: Rows, samples: int) -> None:
-    """Say what the answers that are missing take."""
-    said = [(one.answers, price) for one, price in zip(panel.annotators, panel.prices, strict=True)]
-    click.echo(what_answers_take(panel.prompt, said, given.all_texts, samples), err=True)
+    """Report the cost of the missing answers."""
+    priced = [(one.answers, price) for one, price in zip(panel.annotators, panel.prices, strict=True)]
+    click.echo(what_answers_take(panel.prompt, priced, given.all_texts, samples), err=True)
 
 
 def _confirm(url: str, *, yes: bool) -> None:
-    """Say where texts go, and let a person say whether they may leave this machine: a file found by chance does not."""
+    """Report where texts go, and ask whether they may leave this machine: a file found by chance does not allow it."""
     shown = without_secrets(url)
     if yes:
         click.echo(f"The texts are sent to {shown}.", err=True)
@@ -231,12 +231,12 @@ def _confirm(url: str, *, yes: bool) -> None:
 
 
 def _is_asked() -> bool:
-    """Say whether somebody sits before this."""
+    """Return whether a person is present to answer."""
     return sys.stdin.isatty()
 
 
 async def _ask(asking: Asking, panel: Panel, given: Rows, samples: int, least: float, *, quiet: bool) -> None:
-    """Have the labelled rows answered, then some texts, which tell what all take, then the others."""
+    """Get answers to the labelled rows, then to some texts, which show the total cost, then to the others."""
     known, texts = [text for text, _ in given.known], given.texts
     try:
         with progress_on(stderr_console(quiet=quiet), "questions") as progress:
@@ -262,13 +262,15 @@ async def _ask(asking: Asking, panel: Panel, given: Rows, samples: int, least: f
 
 
 def _check(panel: Panel, known: Known, least: float) -> None:
-    """Say how far each model agrees with the labelled rows, and stop where all together do too little."""
+    """Report how far each model agrees with the labelled rows, and stop if the joint answers agree too little."""
     together = panel.agreement(known)
     if not together.rows:
-        said = "None of the labelled rows was answered: the server refuses them, or --max-tokens-total is too low."
+        message = "None of the labelled rows was answered: the server refuses them, or --max-tokens-total is too low."
         if least:
-            raise InputError(f"{said} Without them --least-agreement cannot be judged. The other texts were not sent.")
-        click.echo(f"Note: {said}", err=True)
+            raise InputError(
+                f"{message} Without them --least-agreement cannot be judged. The other texts were not sent."
+            )
+        click.echo(f"Note: {message}", err=True)
         return
     if len(panel.annotators) > 1:
         for one in panel.annotators:
@@ -289,7 +291,7 @@ def _check(panel: Panel, known: Known, least: float) -> None:
 
 
 def _require_answers(panel: Panel, given: Rows, output: Path) -> None:
-    """Refuse to write a table without a row where the models were asked in vain, and say why they were."""
+    """Refuse to write a table without rows if no model has answered, and report why."""
     answered = any(is_answered(panel.answer(text)) for text in given.texts)
     if not answered and any(one.without_answer for one in panel.annotators):
         _say_at_the_end(panel, given, len(given.rows))
@@ -297,7 +299,7 @@ def _require_answers(panel: Panel, given: Rows, output: Path) -> None:
 
 
 def _say_at_the_end(panel: Panel, given: Rows, missing: int) -> None:
-    """Say where models disagree, what a thousand texts took, and why so many rows have no answer."""
+    """Report where models disagree, the cost of a thousand texts, and why so many rows have no answer."""
     texts = list(dict.fromkeys(given.texts))
     for one, other in combinations(panel.annotators, 2):
         if (found := panel.agreement_of(one, other, texts)).rows:
@@ -340,7 +342,7 @@ def _write(table: NewTable, panel: Panel, given: Rows) -> int:
 
 
 def _cell(labels: tuple[str, ...] | None, prompt: Prompt) -> str | list[str] | None:
-    """Return labels as they stand in a table: one, or a list where there may be several."""
+    """Return labels in the form of a table cell: one, or a list if there may be several."""
     if labels is None:
         return None
     return list(labels) if prompt.several else labels[0]

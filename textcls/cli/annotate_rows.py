@@ -16,7 +16,7 @@ from textcls.errors import ConfigError, InputError
 from textcls.evaluation.label_set_evaluation import present
 from textcls.model.labels import unpaired_surrogate
 
-# The columns of answers.
+# The columns that answers are written to.
 ADDED: Final = (ANSWER, ANSWERED_BY, "answered_at", "answered_prompt", "answered_tokens", "answered_seconds")
 DOLLARS: Final = "answered_dollars"
 BY_MODEL: Final = "answer_of_"
@@ -24,7 +24,7 @@ Known = Sequence[tuple[str, tuple[str, ...]]]
 
 
 class Rows(NamedTuple):
-    """The rows to answer, with the texts that are sent of them; and rows whose labels are known, likewise."""
+    """The rows to answer, with the texts sent for them; and rows whose labels are known, likewise."""
 
     rows: Sequence[Row]
     texts: Sequence[str]
@@ -44,7 +44,7 @@ def read_known(
     targets: TargetOptions,
     reading: Reading,
 ) -> list[tuple[str, tuple[str, ...]]]:
-    """Return labelled rows, texts as they are sent, all of whose labels are among those that are described."""
+    """Return labelled rows, with texts as sent, whose labels are all among the described ones."""
     with reading.table_of_targets([path], text_columns, label_column, targets) as table:
         pairs = [(sent(row.text), row.label) for row in table.rows]
     if not targets.several and any(not isinstance(label, str) for _, label in pairs):
@@ -61,7 +61,7 @@ def read_known(
 def prompt_of(
     described: Sequence[DescribedLabel], rows: Known, examples: int, prompt: Path | None, *, several: bool
 ) -> tuple[Known, Prompt]:
-    """Return the labelled rows that are asked about, and what is asked, of which the others are a part."""
+    """Return the labelled rows that are asked about, and the prompt, in which the other rows are examples."""
     shown = set(examples_of(rows, examples))
     system = "" if prompt is None else _read(prompt)
     made = Prompt(tuple(described), tuple(rows[i] for i in sorted(shown)), system, several)
@@ -69,7 +69,7 @@ def prompt_of(
 
 
 def read_labels(path: Path, options: ReadOptions) -> list[DescribedLabel]:
-    """Return the labels of a file, with what each means."""
+    """Return the labels of a file, with the meaning of each."""
     with open_table(path, options) as table:
         if "label" not in table.columns:
             raise InputError(f"{path} has no column label; it has {listed(table.columns)}.")

@@ -1,4 +1,4 @@
-"""`textcls check`: what labelled rows are like, and what may be wrong with them, before they are trained on."""
+"""`textcls check`: what labelled rows are like, and what may be wrong with them, before training."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
@@ -119,7 +119,7 @@ def check(
     audit_rows = optional_dependencies.load(AUDIT, "textcls check --labels") if audits else None
     once([*data, *([valid] if valid else [])])
     if mended_path is None and click.get_current_context().get_parameter_source("on_error") is ParameterSource.DEFAULT:
-        # Whoever checks a table asks for all that is wrong with it. Rows are left out of a table only if told to.
+        # Checking a table should report all that is wrong with it. Rows are left out of a table only on request.
         reading.bad.skip = True
     wanted = named_columns(columns, data, text_columns, label_column, targets, reading)
     kept: list[LabelledRow[Target]] = []
@@ -144,7 +144,7 @@ def check(
     else:
         wrong = [] if audit is None else label_audit_report(audit, [kept[one.row].row.where for one in audit.suspects])
         show([*data_quality_report(report), *beside.lines(), *wrong])
-    # Last of all: what was found has been told where the file cannot be written.
+    # Last of all: the findings have been printed if the file cannot be written.
     if mended is not None and mended_table is not None:
         _write_mended(mended_table, mended)
         if not as_json:
@@ -171,7 +171,7 @@ def _check_outputs(
     audits: bool,
     escape_formulas: bool,
 ) -> None:
-    """Refuse what belongs to a table that is not asked for."""
+    """Refuse options of a table that is not requested."""
     if mends and mended_path is None:
         raise ConfigError("--mend needs --write, which says where the mended rows go.")
     if suspects is not None and not audits:
@@ -183,7 +183,7 @@ def _check_outputs(
 
 
 def _check_place(path: Path, targets: TargetOptions) -> None:
-    """Refuse to write mended rows of weighted ones, or to standard output."""
+    """Refuse to write mended rows that have weights, or to write them to standard output."""
     if targets.weight_column is not None:
         raise ConfigError("--write mends rows that all count alike; leave --weight-column out.")
     if path == STANDARD:
@@ -197,7 +197,7 @@ def _write_mended(table: NewTable, mended: Mended) -> None:
 
 
 def _write(table: NewTable, rows: Sequence[Row], audit: LabelAudit, separator: str | None) -> None:
-    """Write suspects with all their columns, and what was found of them, labels as they were read."""
+    """Write suspects with all their columns, and the findings about them, with labels as they were read."""
     columns = list(dict.fromkeys(name for row in rows for name in row.fields if name not in COLUMNS))
     with table.open(columns, COLUMNS) as writer:
         writer.write(rows, [one.columns(None if separator == JSON else separator) for one in audit.suspects])

@@ -29,7 +29,7 @@ def checked_option(name: str, option: Option) -> Callable[[Command], Command]:
     """Return the decorator that gives a command the option called `name`."""
     long = f"--{name.replace('_', '-')}"
     if isinstance(option.kind, Flag):
-        # What a file of settings switches on can be switched off again.
+        # What a settings file switches on can be switched off again.
         flag = long if name.startswith("no_") else f"{long}/--no-{long[2:]}"
         return click.option(
             flag, name, is_flag=True, default=option.default, show_default=option.default, help=option.help
@@ -47,7 +47,7 @@ def checked_option(name: str, option: Option) -> Callable[[Command], Command]:
 
 
 class _Checked(click.ParamType):  # type: ignore[type-arg]
-    """A type of click whose values the option checks; what people see of it is the business of its subclasses."""
+    """A click type whose values the option checks; subclasses define what users see of it."""
 
     option: Option
     option_name: str
@@ -89,7 +89,7 @@ class _File(_Checked):
 
 
 def _checked(option: Option, name: str) -> _Checked:
-    """Return click's type of an option: it shows and completes the values that there are."""
+    """Return the click type of an option: it shows and completes the possible values."""
     shown: _Checked
     match option.kind:
         case Choice(names):

@@ -97,7 +97,7 @@ def clusters(
     if assign is None and escape_formulas:
         raise ConfigError("--escape-formulas is for the file of --assign; leave it out.")
     table = None if assign is None else NewTable.at(assign, escape_formulas=escape_formulas)
-    # Nobody sees a map that is neither on a page nor in JSON.
+    # A map that is neither on a page nor in JSON would not be seen.
     method = map_method or ("tsne" if output is not None or as_json else "none")
     plane.require(method)
     classifier = Classifier.load(model)
@@ -111,20 +111,20 @@ def clusters(
     _show(model, found, output, as_json)
     if assign is not None and not as_json:
         then = f"Next: textcls train {assign}" if len(written) > 1 else "All have one label, and training needs two."
-        said = f"{plural(written.total(), 'text')} of {found.texts:,} with their clusters as labels"
-        click.echo(f"{said} -> {assign}. {then}")
+        summary = f"{plural(written.total(), 'text')} of {found.texts:,} with their clusters as labels"
+        click.echo(f"{summary} -> {assign}. {then}")
 
 
 def _columns(info: ModelInfo) -> ModelInfo:
-    """Return the model as one whose labels stand where they usually do, if it has learned from none."""
+    """Return the model with the usual label column, if it has learned from none."""
     return replace(info, label_column=DEFAULT_LABEL_COLUMN) if CLUSTERS in info.training else info
 
 
 def _read_names(path: Path, labels: tuple[str, ...]) -> dict[str, str | None]:
-    """Return the new names of clusters, None for one that is left out.
+    """Return the new names of clusters, None for a cluster that is left out.
 
     Raises:
-        ConfigError: the file does not hold such, or the model has no such cluster.
+        ConfigError: the file does not contain such names, or the model has no such cluster.
     """
     try:
         found: Any = json.loads(path.read_text("utf-8"))
@@ -147,7 +147,7 @@ def _assigned(
     threshold: float,
     written: Counter[str],
 ) -> Iterator[Iterable[AnsweredText]]:
-    """Write the texts with their clusters as labels to `table` while they pass, and count them; nothing without one."""
+    """Write passing texts with their clusters as labels to `table`, and count them; do nothing without a table."""
     if table is None:
         yield answers
         return

@@ -1,4 +1,4 @@
-"""The option `--column` of commands that read labelled rows: columns beside the text, and what they hold."""
+"""The option `--column` of commands that read labelled rows: columns beside the text, and their content."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -30,12 +30,12 @@ from textcls.model.label_paths import label_columns
 from textcls.model.text_columns import and_
 
 F = TypeVar("F", bound=Callable[..., Any])
-# Of so many rows it is looked whether their columns hold what is not a value.
+# The number of rows that are searched for columns that contain something other than values.
 _LOOKED_AT: Final = 1000
 
 
 def column_option(does: str) -> Callable[[F], F]:
-    """Return the option; `does` is a sentence on what becomes of the columns."""
+    """Return the option; `does` is a sentence on what is done with the columns."""
     return click.option(
         "--column",
         "columns",
@@ -55,12 +55,12 @@ def named_columns(
     reading: Reading,
     others: Sequence[str | None] = (),
 ) -> Mapping[str, Kind | None]:
-    """Return the columns beside the text that are asked for, with the kinds of those of which they are said.
+    """Return the requested columns beside the text, with the kinds of those for which a kind is given.
 
     `*` is all columns that are neither text nor label nor weight, nor one of the `others`.
 
     Raises:
-        InputError: the file cannot be read, or * is asked of standard input, which cannot be read twice.
+        InputError: the file cannot be read, or * is used with standard input, which cannot be read twice.
         ConfigError: a column has no name, or two kinds, or rows are merged.
     """
     if given and targets.merge_rows:
@@ -96,7 +96,7 @@ class ReadColumns(NamedTuple):
     Attributes:
         columns: how they are read.
         cells: the cells of each row.
-        found: what there is to say of each, as plain data.
+        found: the findings about each, as plain data.
     """
 
     columns: tuple[Column, ...]
@@ -104,7 +104,7 @@ class ReadColumns(NamedTuple):
     found: Sequence[Mapping[str, Any]]
 
     def lines(self) -> Iterator[str]:
-        """Say it, a line a column."""
+        """Yield the findings, one line per column."""
         for column in self.found:
             warnings = "".join(f" {said}" for said in column["warnings"])
             missing = column["missing"]
@@ -115,10 +115,10 @@ class ReadColumns(NamedTuple):
 def read_columns(
     wanted: Mapping[str, Kind | None], rows: Sequence[LabelledRow[Target]], others: Sequence[str]
 ) -> ReadColumns:
-    """Read the columns beside the text of rows, and find out what there is to say of each.
+    """Read the columns beside the text of rows, and determine the findings about each.
 
     Raises:
-        InputError: no row has one of them, or it cannot be read.
+        InputError: no row has one of them, or a column cannot be read.
     """
     if not wanted:
         return ReadColumns((), (), ())

@@ -60,7 +60,7 @@ def compare(
     once(data)
     sides = sides_of(first, second, several=bool(targets.label_sets), separator=targets.label_separator)
     texts, labels, given = list[str](), list[Labels](), list[Text]()
-    # Where a model reads several columns, each side reads the row as it has learned to.
+    # If a model reads several columns, each side reads the row as it has learned to.
     infos = [side.classifier.info for side in sides if isinstance(side, ModelSide)]
     whole = any(info.columns or (len(info.text_columns) > 1 and not text_columns) for info in infos)
     training = infos[0].of_texts_alone if infos else None

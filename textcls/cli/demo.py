@@ -1,4 +1,4 @@
-"""`textcls demo`: the sample table, to try everything on."""
+"""`textcls demo`: the sample table, for trying everything."""
 
 from importlib import resources
 from pathlib import Path

@@ -18,7 +18,7 @@ from textcls.evaluation.drift.drift import measure_drift
 from textcls.evaluation.drift.summary import HeldOutSummary
 from textcls.model.classifier import Classifier
 
-# Exit code of --fail-above: neither done nor one of the errors.
+# The exit code of --fail-above: neither success nor one of the errors.
 CHANGED = 1
 
 

@@ -129,7 +129,7 @@ def evaluate(
 
 
 class _Asked(NamedTuple):
-    """What is to be evaluated, and what becomes of it."""
+    """What is to be evaluated, and what is done with the result."""
 
     model: Path
     classifier: Classifier
@@ -141,7 +141,7 @@ class _Asked(NamedTuple):
 
 
 def _evaluate_sets(asked: _Asked, rows: Iterator[LabelledRow[LabelSet]], goal: Goal | None) -> None:
-    """Evaluate a model that may give several labels, and print how good it is."""
+    """Evaluate a model that may give several labels, and print the result."""
     model, store = asked.model, asked.store
     pairs = ((row.text, row.label) for row in rows)
     found = label_set_evaluation.evaluate(asked.classifier, pairs, goal=goal, threshold=asked.threshold)
@@ -162,10 +162,10 @@ def _evaluate_sets(asked: _Asked, rows: Iterator[LabelledRow[LabelSet]], goal: G
 def _evaluate_labels(
     asked: _Asked, rows: Iterator[LabelledRow[str]], target_precision: float | None, label_path: str | None
 ) -> None:
-    """Evaluate a model that gives one label, and print how good it is.
+    """Evaluate a model that gives one label, and print the result.
 
     Raises:
-        InputError: no threshold reaches the target; printed is what one does.
+        InputError: no threshold reaches the target; the best one is printed.
     """
     pairs = ((row.text, row.label) for row in rows)
     found = evaluate_labels(asked.classifier, pairs, target_precision, asked.threshold, label_path)
@@ -187,7 +187,7 @@ def _evaluate_labels(
 
 
 class _Plots:
-    """The plots of an evaluation as files: drawn before the model changes, written when all else is done."""
+    """The plots of an evaluation as files: drawn before the model changes, written at the very end."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
@@ -198,7 +198,7 @@ class _Plots:
             make_folder(folder, "the plots")
 
     def draw(self, found: Evaluation | LabelSetEvaluation) -> None:
-        """Draw, where a folder is named; a picture for which this machine lacks characters is left out."""
+        """Draw the plots if a folder is given; a plot for which this machine lacks characters is left out."""
         if self._folder is None:
             return
         for name, figure in plot_evaluation(found).items():
@@ -210,12 +210,12 @@ class _Plots:
                 self._notes.append(f"{name}.png is left out. {error}")
 
     def write(self, reading: Reading) -> None:
-        """Write what was drawn, and say where."""
+        """Write what was drawn, and report where."""
         if self._folder is None:
             return
         for name, content in self._files.items():
             if content is None:
-                # One of a run before would show another evaluation.
+                # One from an earlier run would show another evaluation.
                 (self._folder / name).unlink(missing_ok=True)
                 continue
             with atomic_write(self._folder / name) as file:
@@ -226,7 +226,7 @@ class _Plots:
 def _check(
     model: Path, target_precision: float | None, target_recall: float | None, threshold: float | None, store: bool
 ) -> None:
-    """Refuse what cannot be done before the work, and not after it."""
+    """Refuse before the work, rather than after it, what cannot be done."""
     targets = {"--target-precision": target_precision, "--target-recall": target_recall}
     given = [name for name, target in targets.items() if target is not None]
     if given and threshold is not None:
@@ -244,13 +244,13 @@ def _check(
 
 
 def _require_new_rows(found: Evaluation | LabelSetEvaluation, *, chosen: bool) -> None:
-    """Refuse to keep thresholds that were chosen on rows of the training, of which they promise too much."""
+    """Refuse to store thresholds that were chosen on rows of the training, for which they promise too much."""
     if chosen and (why := unsuited_for_thresholds(found.learned)) is not None:
         raise ConfigError(f"{why} Nothing was saved.")
 
 
 def _store(asked: _Asked, found: Evaluation) -> bool:
-    """Write the threshold into the model if it does what it should, and return whether it does."""
+    """Write the threshold into the model if it reaches its target, and return whether it does."""
     if found.operating_point is None or not found.reached:
         return False
     # From 0 on everything is answered, as without a threshold.
@@ -266,7 +266,7 @@ def _with_stored(found: Evaluation, stored: bool) -> dict[str, object]:
 
 
 def _require_reached(found: Evaluation, store: bool) -> None:
-    """Raise InputError if no threshold reaches the target, with the best that one does."""
+    """Raise InputError if no threshold reaches the target, with the best value that is reached."""
     point = found.operating_point
     if point is None or found.target_precision is None or found.reached:
         return

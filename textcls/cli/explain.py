@@ -185,10 +185,10 @@ def explain(
 
 
 def _text(words: Sequence[str], model: Path) -> str:
-    """Return the text that is to be explained.
+    """Return the text to be explained.
 
     Raises:
-        click.UsageError: there are several words, which a shell makes of a text without quotes.
+        click.UsageError: there are several words, which is what a shell makes of an unquoted text.
     """
     if odd := next((word for word in words if len(words) > 1 and word.startswith("--")), None):
         raise click.UsageError(f"No such option: {odd}")
@@ -212,7 +212,7 @@ def _check_together(groups: Path | None, rows: Path | None, *, with_change: bool
 
 
 def _row(text: str, given: Sequence[str], info: ModelInfo) -> str:
-    """Return the row of a text, with what stands in columns beside it: `product=phone`."""
+    """Return the row of a text, with the values of columns beside it: `product=phone`."""
     names = [column.name for column in info.columns]
     left_out = [gain["name"] for gain in info.training.get("columns", [])]
     fields: dict[str, str] = {}
@@ -228,7 +228,7 @@ def _row(text: str, given: Sequence[str], info: ModelInfo) -> str:
 
 
 def _named(given: str, names: Sequence[str]) -> tuple[str, str]:
-    """Return the column and the value of `product=phone`; the name of a known column may hold the sign itself."""
+    """Return the column and the value of `product=phone`; the name of a known column may itself contain the sign."""
     known = max((name for name in names if given.startswith(f"{name}=")), key=len, default=None)
     if known is not None:
         return known, given[len(known) + 1 :]
@@ -239,7 +239,7 @@ def _named(given: str, names: Sequence[str]) -> tuple[str, str]:
 
 
 class _ExplainedText:
-    """What is told of an answer."""
+    """The parts of an answer that are reported."""
 
     def __init__(
         self,
@@ -265,7 +265,7 @@ class _ExplainedText:
 
     @property
     def by_token(self) -> list[Attribution]:
-        """The attributions by tokens, whatever is shown."""
+        """The attributions by tokens, whatever unit is shown."""
         return self.attributions if self.shown_by is self.explanation else self._attributions(self.explanation)
 
 
@@ -291,7 +291,7 @@ def _change(classifier: Classifier, answer: _ExplainedText, label: str | None, e
 
 
 def _similar(classifier: Classifier, answer: _ExplainedText, path: Path) -> SimilarRows:
-    """Return the rows of a file that are like the text; the first label explained is looked at."""
+    """Return the rows of a file that are like the text, for the first explained label."""
     reading = Reading(ReadOptions(), BadRows(), quiet=True)
     with reading.texts_and_labels(path, (), classifier.info.label_column, classifier.info) as rows:
         return similar_rows(classifier, answer.explanation, answer.by_token[0], rows)
@@ -324,7 +324,7 @@ def _write_plot(path: Path, answer: _ExplainedText, top: int) -> None:
 
 
 def _say(answer: _ExplainedText, page: Path | None, plot: Path | None, top: int) -> None:
-    """Print what no file holds, and where the files are: a page shows all that was asked for, and a plot the tokens."""
+    """Print what no file contains, and where the files are: a page shows everything, and a plot the tokens."""
     asked_more = answer.sub_tokens is not None or answer.change is not None or answer.similar is not None
     if page is None and (plot is None or asked_more):
         show(_report(answer, top))
@@ -349,7 +349,7 @@ def _report(answer: _ExplainedText, top: int) -> Iterator[Printable]:
 
 
 def _standard_input() -> str:
-    """The text on standard input, less the line break that `echo` adds."""
+    """Return the text on standard input, without the line break that `echo` adds."""
     given = sys.stdin.buffer.read()
     try:
         text = given.decode("utf-8-sig")

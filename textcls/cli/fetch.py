@@ -1,4 +1,4 @@
-"""`textcls fetch`: a file from a store, kept only if it is the one that is meant."""
+"""`textcls fetch`: a file from a store, kept only if it is the intended one."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Help that begins with the options that most people need, in groups; --help-all shows every one."""
+"""Help that begins with the options most people need, in groups; --help-all shows every one."""
 
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
@@ -7,17 +7,17 @@ import click
 
 from textcls.cli.settings import key_of
 
-# How options are grouped that are no command's own.
+# The group of options that are not specific to a command.
 _REST: Final = "Other"
 
 
 class Group(NamedTuple):
-    """Options that belong together, by their names without hyphens before them.
+    """Options that belong together, by name without leading hyphens.
 
     Attributes:
-        title: what stands above them.
-        first: those that --help shows.
-        more: those that --help-all shows below them.
+        title: the heading above them.
+        first: the options that --help shows.
+        more: the options that --help-all shows below them.
     """
 
     title: str
@@ -25,7 +25,7 @@ class Group(NamedTuple):
     more: tuple[str, ...] = ()
 
 
-# Of whatever reads a table, below what a command says of its rows itself.
+# The options of all commands that read tables, below what a command says about its rows itself.
 READING: Final = ("format", "encoding", "delimiter", "no-quotes", "no-header", "sheet")
 
 

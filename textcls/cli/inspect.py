@@ -1,4 +1,4 @@
-"""`textcls inspect`: what a model file says of itself, and what the model goes by on texts of yours."""
+"""`textcls inspect`: the metadata of a model file, and what the model relies on for your texts."""
 
 from pathlib import Path
 from typing import Final
@@ -51,7 +51,7 @@ _OF_EVIDENCE: Final = (
     *("against", "groups", "lexicon_path", "text_columns", "label_column", "only", "top", "html"),
     *("format", "encoding", "delimiter", "no_quotes", "on_error", "quiet"),
 )
-# Of these, options of --words, too.
+# Those of them that are also options of --words.
 _OF_WORDS: Final = ("only", "top")
 
 
@@ -180,7 +180,7 @@ def _groups(path: Path, classifier: Classifier, reading: Reading) -> Groups:
 
 
 def _check_together(data: Path | None, lexicon_path: Path | None, *, words: bool) -> None:
-    """Refuse options that do not go together, and a name of a lexicon that has no format."""
+    """Refuse options that do not go together, and a lexicon path whose name indicates no format."""
     if lexicon_path is not None:
         check_lexicon_path(lexicon_path)
     for other in ("data", "words", "as_json"):
@@ -200,7 +200,7 @@ def _check_together(data: Path | None, lexicon_path: Path | None, *, words: bool
 
 
 def _given(*names: str) -> list[str]:
-    """Return those of the options that stand on the command line; in a file of settings they may wait for their use."""
+    """Return those of the options that are on the command line; those in a settings file may wait for their use."""
     context = click.get_current_context()
     given = {name for name in names if context.get_parameter_source(name) == ParameterSource.COMMANDLINE}
     return [option.opts[0] for option in context.command.params if option.name in given]

@@ -1,4 +1,4 @@
-"""`textcls label`: a page on this machine to label texts, while a model learns beside it."""
+"""`textcls label`: a page on this machine to label texts, while a model learns in the background."""
 
 import threading
 from collections.abc import Collection, Sequence
@@ -32,7 +32,7 @@ from textcls.model.text_columns import and_
 AUDIT: Final = "textcls_training.audit.rows:audit_rows"
 LEARNER: Final = "textcls_training.labelling.process:LearningProcess"
 DEFAULT_PORT: Final = 8765
-# Texts to begin with, and of how many they are chosen, so that the page is there at once.
+# The number of texts to begin with, and of candidates for them, so that the page appears at once.
 START, START_CANDIDATES = 50, 2000
 
 
@@ -132,12 +132,12 @@ class _Work(NamedTuple):
     """What is to be labelled.
 
     Attributes:
-        texts: all of them.
+        texts: all texts.
         several: whether a text may have several labels.
-        rows: the rows of texts with labels, of which some are doubtful.
+        rows: the rows of texts with labels, some of which are doubtful.
         as_they_came: these rows as answers.
         suspects: the doubtful ones.
-        given: answers that the texts bring along.
+        given: answers that come with the texts.
     """
 
     texts: Sequence[str]
@@ -157,7 +157,7 @@ def _of_rows(
         read = {*table.text_columns, *levels}
         taken = read | {*OWN_FIELDS}
         lost = sorted({name for row in rows for name in row.row.fields} & (taken - read))
-        # In a file that was made here they are what they are called.
+        # In a file that was made here the columns have their usual meaning.
         if lost and not all(row.row.fields.get("chosen") in get_args(Chosen) for row in rows):
             what = "a column of its own" if len(lost) == 1 else "columns of its own"
             kept = f"an answer has {what} called {and_(lost)}, so what the file says there is not kept"
@@ -192,10 +192,10 @@ def _label(work: _Work, labels: Sequence[str], output: Path, learner_of: Any, po
 
 
 def _begin(file: AnnotationsFile, given: Sequence[Annotation]) -> None:
-    """Write the rows of DATA with their labels, or go on with them.
+    """Write the rows of DATA with their labels, or continue with those in the file.
 
     Raises:
-        InputError: as `_check_same` says.
+        InputError: as in `_check_same`.
     """
     if not file.answers:
         file.exchange(given)
@@ -203,7 +203,7 @@ def _begin(file: AnnotationsFile, given: Sequence[Annotation]) -> None:
 
 
 def _check_same(file: AnnotationsFile, given: Sequence[Annotation]) -> None:
-    """Refuse a file that holds the answers to other rows.
+    """Refuse a file that contains the answers to other rows.
 
     Raises:
         InputError: it does.
@@ -218,7 +218,7 @@ def _check_same(file: AnnotationsFile, given: Sequence[Annotation]) -> None:
 
 
 def _is_of(answer: Annotation, given: Annotation) -> bool:
-    """Say whether an answer is to a row as it stands in DATA; the label of one that was looked at may be another."""
+    """Return whether an answer is to a row of DATA; the label of a row that was reviewed may differ."""
     same = (answer.text, answer.row, answer.beside.keys()) == (given.text, given.row, given.beside.keys())
     return same and (answer.chosen != "given" or answer.labels == given.labels)
 
@@ -252,7 +252,7 @@ def _labels(row: LabelledRow[Target]) -> tuple[str, ...]:
 
 
 def _as_it_came(number: int, row: LabelledRow[Target], taken: Collection[str]) -> Annotation:
-    """Return a row with the label that it came with, and what stands in its other columns."""
+    """Return a row with its original label, and the values of its other columns."""
     others = {name: value for name, value in row.row.fields.items() if name not in taken}
     return Annotation(row.text, _labels(row), number, "given", beside=others)
 

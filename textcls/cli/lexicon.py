@@ -1,4 +1,4 @@
-"""`textcls lexicon`: the model as a table, without any data: what each word, pair and piece says of each label."""
+"""`textcls lexicon`: the model as a table, without any data: what each word, pair and piece says about each label."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -95,7 +95,7 @@ def lexicon(
 
 
 def terms_of(classifiers: Sequence[Classifier], words: Path | None) -> Terms:
-    """Return the terms of a list, or of the lists that lie beside the models.
+    """Return the terms of a list, or of the lists beside the models.
 
     Raises:
         InputError: there is no list, or it cannot be read.
@@ -109,7 +109,7 @@ def terms_of(classifiers: Sequence[Classifier], words: Path | None) -> Terms:
 
 
 def check_lexicon_path(path: Path) -> None:
-    """Refuse a path whose name tells no format that a lexicon has.
+    """Refuse a path whose name does not indicate a format for a lexicon.
 
     Raises:
         ConfigError: it ends neither in .csv nor in .json.
@@ -121,7 +121,7 @@ def check_lexicon_path(path: Path) -> None:
 
 
 def write_lexicon(path: Path, found: Lexicon, *, escape_formulas: bool = False) -> None:
-    """Write a lexicon, and say how much of one it is."""
+    """Write a lexicon, and report how much of one it is."""
     with atomic_write(path) as file:
         is_json = path.suffix.lower() == ".json"
         file.write((found.as_json() if is_json else found.as_csv(escape_formulas=escape_formulas)).encode())
@@ -131,7 +131,7 @@ def write_lexicon(path: Path, found: Lexicon, *, escape_formulas: bool = False) 
 
 
 def show_lexicon(found: Lexicon, only: Sequence[str], top: int | None) -> None:
-    """Print the strongest words of each label, or of those named."""
+    """Print the strongest words of each label, or of the named ones."""
     click.echo(f"{how_many(found)} known to the model.\n")
     console = stdout_console()
     show(lexicon_report(found, only or found.labels, top, console.width), console)

@@ -26,15 +26,15 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def readable(name: str) -> Path | RemoteFile:
-    """Return what a name on the command line means: a path of this machine, or the file that a URL names."""
+    """Return what a name on the command line means: a path on this machine, or the file at a URL."""
     return RemoteFile(name) if is_url(name) else Path(name)
 
 
 class _Data(NamedPath):
-    """A path of this machine, `-`, or a URL."""
+    """A path on this machine, `-`, or a URL."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return a path, or of a URL the file there."""
+        """Return a path, or for a URL the file there."""
         return readable(value) if isinstance(value, str) and is_url(value) else super().convert(value, param, ctx)
 
 
@@ -46,7 +46,7 @@ model_argument = click.argument("model", type=PATH)
 
 
 class OnceOption(click.Option):
-    """An option that is given once, where click would take the last of several without a word; `hint` follows that."""
+    """An option that may be given once; click would silently take the last of several. `hint` follows the error."""
 
     once = True  # for who reads it from a file
 
@@ -55,7 +55,7 @@ class OnceOption(click.Option):
         self._hint = hint
 
     def value_from_envvar(self, ctx: click.Context) -> Any:
-        """Return the whole value of the variable, which may hold spaces."""
+        """Return the whole value of the variable, which may contain spaces."""
         found = self.resolve_envvar_value(ctx)
         return None if found is None else (found,)
 
@@ -95,7 +95,7 @@ label_column_option = click.option(
     metavar="NAME",
     help="Column of the label, or those of the levels of a tree: 'group > job'.  [default: as in training]",
 )
-# Where there is no training whose columns could be meant.
+# For commands without a training whose columns could be meant.
 new_text_column_option = click.option(
     "--text-column",
     "text_columns",
@@ -115,7 +115,7 @@ quiet_option = click.option("--quiet", "-q", is_flag=True, help="Print nothing o
 
 
 def delimiter(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
-    """Return the delimiter that is meant, which may be given by its name."""
+    """Return the delimiter, which may be given by name."""
     found = None if value is None else _DELIMITERS.get(value.lower(), value)
     if found is not None and (len(found) != 1 or found in '"\r\n'):
         raise click.BadParameter(
@@ -187,10 +187,10 @@ escape_formulas_option = click.option(
 
 
 def engine_options(*, also: str = "") -> Callable[[Command], Command]:
-    """Return a decorator that gives a command `workers` and `engine_name`: who does its work, and where.
+    """Return a decorator that gives a command `workers` and `engine_name`: how many do its work, and where.
 
     Args:
-        also: what Ray wants beside, as the end of a sentence.
+        also: what Ray requires in addition, as the end of a sentence.
     """
     workers = click.option(
         "--workers",
@@ -209,7 +209,7 @@ def engine_options(*, also: str = "") -> Callable[[Command], Command]:
 
 
 def separator(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
-    """Return the separator that is meant, which may be given by its name."""
+    """Return the separator, which may be given by name."""
     return None if value is None else _DELIMITERS.get(value.lower(), value)
 
 
@@ -297,7 +297,7 @@ def once(paths: Sequence[Readable]) -> None:
 
 
 class _Folder(click.Path):
-    """A folder of this machine, which a registry is."""
+    """A folder on this machine, such as a registry."""
 
     name = "folder"
 

@@ -1,4 +1,4 @@
-"""Paths on the command line, and what a command writes: never what it reads, nor two things at one place."""
+"""Paths on the command line, and what a command writes: never to its inputs, nor two outputs to one place."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,7 +13,7 @@ from textcls.errors import ConfigError, InputError
 
 
 class NamedPath(click.Path):
-    """A path of this machine. An empty one, as a shell makes of a variable that is not set, would be where one is."""
+    """A path on this machine. An empty one, as from an unset shell variable, would be read as the working folder."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path, or refuse an empty one."""
@@ -26,7 +26,7 @@ class Output(NamedPath):
     """The type of an option that names a file to write, which `check` recognises.
 
     Attributes:
-        is_table: whether a table, or any other kind of file that is named like one, is written.
+        is_table: whether it is a table, or any other kind of file that has the name of one.
         instead_of: the parameter whose file it may replace.
     """
 
@@ -41,17 +41,17 @@ html_option = click.option("--html", type=OUTPUT, metavar="FILE", help="Write a 
 
 
 def check(context: click.Context, settings_file: Path | None) -> None:
-    """Refuse an output of the command that runs if it cannot be written, or would overwrite what the command reads.
+    """Refuse an output of the running command if it cannot be written, or would overwrite an input.
 
     Args:
         context: the command's context.
-        settings_file: from which options are read, if there is one.
+        settings_file: the file from which options are read, if there is one.
 
     Raises:
         InputError: an output is also an input.
         ConfigError: two outputs are the same file, a table would be written into a folder that is read, or something
             else has the name of a table.
-        SurroundingsError: as `check_output_path` says.
+        SurroundingsError: as in `check_output_path`.
     """
     read, written = dict[str, Any](), dict[click.Parameter, Path]()
     for parameter in context.command.params:
@@ -77,7 +77,7 @@ def check(context: click.Context, settings_file: Path | None) -> None:
 
 
 def _paths(value: Any) -> Iterator[Path]:
-    """Yield the files of this machine that the value of a parameter means."""
+    """Yield the files of this machine that the value of a parameter refers to."""
     if isinstance(value, Path):
         with suppress(InputError):  # A pattern matches nothing, which reading it will say.
             yield from patterns.matching(value)

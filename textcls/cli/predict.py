@@ -182,9 +182,9 @@ def _into_folder(
     workers: int | None,
     how: dict[str, Any],
 ) -> None:
-    """Answer each file into one of its own, and say how many there were."""
+    """Answer each file into one of its own, and report how many there were."""
     content = artifact.read_file(model)
-    # What can be known to be wrong before any worker starts is said by this process.
+    # Errors that can be known before any worker starts are reported by this process.
     Classifier.from_bytes(content, model)
     work = Answering(model=content, path=model, options=reading.options, skip=reading.bad.skip, **how)
     run = Engine(engine_name, workers, lambda note: reading.say([note]))
@@ -197,10 +197,10 @@ def _into_folder(
 
 
 def _is_folder(output: str, engine_name: EngineName) -> bool:
-    """Whether each file is answered into one of its own.
+    """Return whether each file is answered into one of its own.
 
     Raises:
-        ConfigError: a cluster is to write one file.
+        ConfigError: a cluster would have to write a single file.
     """
     if output.endswith(("/", os.sep)) or (not storage.is_url(output) and Path(output).is_dir()):
         return True

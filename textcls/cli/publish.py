@@ -113,11 +113,11 @@ def publish(
 
 
 def _name(model: Path, registry: Path, given: str | None) -> str:
-    """Return how the model is called.
+    """Return the name of the model.
 
     Raises:
-        ConfigError: it is not a name, or another than that of the registry.
-        InputError: the folder is something else than a registry.
+        ConfigError: it is not a name, or differs from that of the registry.
+        InputError: the folder is not a registry.
     """
     versions.check_new(registry)
     if not versions.is_registry(registry):
@@ -154,7 +154,7 @@ def _files(
     targets: TargetOptions,
     reading: Reading,
 ) -> dict[str, bytes]:
-    """Return what lies beside the model: its card, and the report if there are rows."""
+    """Return the files beside the model: its card, and the report if there are rows."""
     if not data:
         return {"README.md": file_card(name, file).encode()}
     metrics.require()

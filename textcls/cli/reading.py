@@ -1,4 +1,4 @@
-"""How the commands read their files, and what they say of it."""
+"""How the commands read their files, and what they report about it."""
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -40,7 +40,7 @@ from textcls.model.label_paths import label_columns
 T = TypeVar("T")
 T_target = TypeVar("T_target", bound=Target)
 ANY_TARGETS: Final = TargetOptions()
-# What to do of rows that have one label where a model gives several: where a command has these options, and where not.
+# Advice for rows that have one label if a model gives several: with and without these options.
 _OPTIONS_OF_LABELS: Final = (
     "add --label-separator if a cell holds several, or --task several if each row has one or none"
 )
@@ -49,7 +49,7 @@ _AS_IN_TRAINING: Final = "write the labels as those of the training, in lists, o
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a command reads its files, and what it says of that on standard error."""
+    """How a command reads its files, and what it reports about that on standard error."""
 
     options: ReadOptions
     bad: BadRows
@@ -74,10 +74,10 @@ class Reading:
             label_column: the column of the label; likewise.
             training: the model whose columns are looked for first.
             more: further columns that the files must have.
-            as_known: whether labels are read as the model has them, however rows call them.
+            as_known: whether labels are read with the model's spelling, however the rows spell them.
 
         Raises:
-            InputError: as `open_labelled` says; or, once all is read, there were no rows.
+            InputError: as in `open_labelled`; or, once all is read, there were no rows.
         """
         opened = open_labelled(
             paths,
@@ -120,9 +120,9 @@ class Reading:
     ) -> Iterator[Iterator[LabelledRow[LabelSet]]]:
         """Open labelled files whose rows have several labels each, for a model that may give several.
 
-        Where nothing is asked for, they are read as those of the training were, if a model is at hand; `more` are
-        further columns that the files must have, `advice` says what to do of rows that have one label, and
-        `as_known` whether labels are read as the model has them, however rows call them.
+        By default, they are read as those of the training were, if there is a model; `more` are further columns that
+        the files must have, `advice` says what to do about rows that have one label, and `as_known` whether labels are
+        read with the model's spelling, however the rows spell them.
 
         Raises:
             InputError: as `open_targets` says; or rows have one label each; or, once all is read, there were no rows.
@@ -152,7 +152,7 @@ class Reading:
     def _seen(
         self, opened: AbstractContextManager[LabelledTable[T_target]], paths: Sequence[Readable]
     ) -> Iterator[LabelledTable[T_target]]:
-        """Open a table of at least one row: its notes are said, and its rows are counted on a terminal."""
+        """Open a table of at least one row, print its notes, and count its rows on a terminal."""
         with opened as table:
             self.say(table.notes)
             with self._counted(self._at_least_one(table.rows, paths)) as rows:
@@ -167,7 +167,7 @@ class Reading:
 
     @contextmanager
     def _counted(self, rows: Iterator[T]) -> Iterator[Iterator[T]]:
-        """Yield rows that are counted on a terminal; whatever ends the work, the count is gone before it is told."""
+        """Yield rows that are counted on a terminal; the count is removed before an error is reported."""
         with closing(counted(rows, stderr_console(quiet=self.quiet))) as found:
             yield found
 
@@ -175,7 +175,7 @@ class Reading:
     def texts(
         self, path: Readable, text_columns: Sequence[str], training: ModelInfo | None = None
     ) -> Iterator[Iterator[TextRow]]:
-        """Open a file for its texts; what else it has is not looked at.
+        """Open a file for its texts; other columns are ignored.
 
         Args:
             path: the file.
@@ -206,8 +206,8 @@ class Reading:
     ) -> Iterator[Iterator[tuple[str, str | Collection[str] | None]]]:
         """Open a file for its texts and, if it has any, their labels.
 
-        Each row must have a label if a column was asked for, where a text may have several an empty cell being none;
-        otherwise any may, as in the training, and an empty cell is a label that nobody knows.
+        Each row must have a label if a column was requested, though an empty cell means no label if a text may have
+        several; otherwise it may have one, in the column of the training, and an empty cell is an unknown label.
 
         Raises:
             InputError: the file cannot be read, or lacks a column; or, once all is read, there were no rows.
@@ -234,7 +234,7 @@ class Reading:
                     yield found_sets
             else:
                 levels = label_columns(training.label_column, table.columns)
-                # Of a path without its end nobody knows the label.
+                # The label of an incomplete path is unknown.
                 whole = len(levels) == 1 or {*levels} <= {*table.columns}
 
                 def label(row: Row) -> str | None:
@@ -246,12 +246,12 @@ class Reading:
                     yield found
 
     def say(self, notes: Sequence[str]) -> None:
-        """Print `notes` to standard error, unless nobody wants them."""
+        """Print `notes` to standard error, unless `quiet`."""
         for note in notes if not self.quiet else ():
             click.echo(f"Note: {visible(note)}", err=True)
 
     def say_each_skipped(self) -> None:
-        """Print each row that is skipped when it is, since a pipe may have no end."""
+        """Print each row at the time it is skipped, since a pipe may have no end."""
         self.bad.say = lambda bad: click.echo(visible(f"Note: skipped {bad.where}: {bad.why}."), err=True)
 
     def say_skipped(self) -> None:
@@ -264,7 +264,7 @@ class Reading:
 
 
 def written_labels(training: ModelInfo) -> TargetOptions:
-    """Return how the labels of the training of a model that may give several were written."""
+    """Return how the labels of the training of a multi-label model were written."""
     return TargetOptions.from_json(training.training.get(LABELS_WRITTEN, {}))
 
 

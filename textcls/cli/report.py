@@ -1,4 +1,4 @@
-"""`textcls report`: all that labelled rows say of a model, as a page, in Markdown, as a model card or in JSON."""
+"""`textcls report`: all that labelled rows show about a model, as a page, Markdown, a model card or JSON."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -133,10 +133,10 @@ def report_on(
     by: Sequence[str] = (),
     costs: Costs | None = None,
 ) -> ModelReport:
-    """Report on a model by labelled files; of several labels these are read as those of its training were.
+    """Report on a model by labelled files; with several labels per text they are read as those of its training were.
 
     Raises:
-        ConfigError: there are costs, and the model may give several labels; or labels are asked for as it has none.
+        ConfigError: there are costs, and the model may give several labels; or labels are requested in a form it lacks.
         InputError: the files cannot be read, or there is nothing to report on.
     """
     values: dict[str, list[object]] = {name: [] for name in by}
@@ -161,7 +161,7 @@ def report_on(
 
 
 def _format(output: Path | None, asked: str | None, *, as_json: bool) -> str:
-    """Return in which format a file is written; without one, nothing that counts."""
+    """Return the format in which a file is written; irrelevant without one."""
     if output is None:
         if asked is not None:
             raise ConfigError("--output-format needs --output, the file to write.")

@@ -1,4 +1,4 @@
-"""Where options come from that are not given: the environment, then a file, then the defaults.
+"""The sources of options that are not given: the environment, then a file, then the defaults.
 
 Each option of each command has a variable, TEXTCLS_TRAIN_EPOCHS for `textcls train --epochs`, and a key in the table of
 its command in `textcls.toml`, `epochs` in `[train]`. The file is that of --config, or of TEXTCLS_CONFIG, or
@@ -22,13 +22,13 @@ from textcls.errors import ConfigError, InputError
 
 NAME: Final = "textcls.toml"
 PREFIX: Final = "TEXTCLS"
-# Whether the file was found and not named, in the context of a command.
+# Key in a command's context: whether the file was found rather than named.
 _UNASKED: Final = "textcls.settings.unasked"
-# What Kubernetes tells of services, whatever they are called.
+# The variables that Kubernetes sets for services, whatever their names.
 _OF_SERVICES: Final = re.compile(r"_SERVICE_(HOST|PORT(_\w+)?)=|_PORT_\d+_\w+=|_PORT=\w+://")
-# The file that was named, if it says nothing of the command.
+# Key: the file that was named, if it has no settings for the command.
 _WITHOUT: Final = "textcls.settings.without"
-# Which file the options come from, if one does.
+# Key: the file that the options come from, if there is one.
 _FILE: Final = "textcls.settings.file"
 
 
@@ -55,7 +55,7 @@ def add(command: click.Command, commands: Sequence[str]) -> None:
         if path == "":
             raise ConfigError("The name of the settings file is empty; is a variable of the shell not set?")
         found = Path(path) if path is not None else Path(NAME) if os.path.lexists(NAME) else None
-        # Completion must not fail for what the file holds.
+        # Completion must not fail because of the file's content.
         if found is not None and not context.resilient_parsing:
             context.default_map = defaults(found, context, commands)
             context.meta[_FILE] = found
@@ -79,29 +79,29 @@ def add(command: click.Command, commands: Sequence[str]) -> None:
 
 
 def found_unasked(option: str) -> bool:
-    """Say whether the value of an option of the command that runs comes from a file that nobody has named."""
+    """Return whether the value of an option of the running command comes from a file that was not named."""
     context = click.get_current_context()
     from_file = context.get_parameter_source(option) is click.core.ParameterSource.DEFAULT_MAP
     return from_file and bool(context.meta.get(_UNASKED))
 
 
 def _telling(command: click.Command, run: Callable[..., Any], commands: Sequence[str]) -> Callable[..., Any]:
-    """Return what runs a command after its outputs were checked, and says before what a file sets unasked, or that one
-    that was named, or a variable, sets nothing.
+    """Return a function that runs a command after checking its outputs, and first reports what an unnamed file sets, or
+    that a named one, or a variable, sets nothing.
 
-    A file cannot silence what is said of it: `--quiet` does, or its variable.
+    A file cannot silence the reports about it: only `--quiet` or its variable can.
     """
 
     @wraps(run)
     def told(*args: Any, **given: Any) -> Any:
         context = click.get_current_context()
-        # Of a group and a command in it the first says so.
+        # In a group with a command, the first of them reports it.
         if (found := context.meta.pop(_WITHOUT, None)) and not context.params.get("quiet"):
-            said = f"{found} sets nothing for textcls {command.name}: it has no [{command.name}]."
-            click.echo(f"Note: {said}", err=True)
+            note = f"{found} sets nothing for textcls {command.name}: it has no [{command.name}]."
+            click.echo(f"Note: {note}", err=True)
         if not context.params.get("quiet"):
-            for said in _unknown_variables(command, commands):
-                click.echo(f"Note: {said}", err=True)
+            for note in _unknown_variables(command, commands):
+                click.echo(f"Note: {note}", err=True)
         if not context.params.get("quiet") or found_unasked("quiet"):
             names = [key_of(one) for one in command.params if found_unasked(one.name or "")]
             if names:
@@ -150,7 +150,7 @@ def _variables(command: click.Command) -> set[str]:
 
 
 def defaults(path: Path, context: click.Context, commands: Sequence[str]) -> dict[str, Any]:
-    """Return what the file at `path` says of the options of a command, by the names of its parameters.
+    """Return what the file at `path` sets for the options of a command, by the names of its parameters.
 
     Raises:
         InputError: there is no such file, or it is not TOML.
@@ -168,7 +168,7 @@ def defaults(path: Path, context: click.Context, commands: Sequence[str]) -> dic
 def _of_table(
     path: Path, context: click.Context, command: click.Command, name: str, table: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return what a table, called `name` in the file, says of the options of a command and of those below it."""
+    """Return what a table called `name` in the file sets for the options of a command and its subcommands."""
     options = {key_of(option): option for option in command.params if _is_settable(option)}
     below = command.commands if isinstance(command, click.Group) else {}
     found: dict[str, Any] = {}
@@ -191,13 +191,13 @@ def _of_table(
 
 
 def _is_settable(parameter: click.Parameter) -> bool:
-    """Whether a file may have it: options, and arguments that may come from a variable, too."""
+    """Return whether a file may set it: options, and arguments that may also come from a variable."""
     is_option = isinstance(parameter, click.Option) and parameter.name != "config"
     return is_option or (isinstance(parameter, click.Argument) and parameter.envvar is not None)
 
 
 def with_origin(error: click.BadParameter) -> str:
-    """Return what `error` says, and the variable if the value came from one."""
+    """Return the message of `error`, and the variable if the value came from one."""
     message = error.message
     if error.param is not None and error.ctx is not None:
         source = error.ctx.get_parameter_source(error.param.name or "")
@@ -220,7 +220,7 @@ def _tables(path: Path) -> dict[str, Any]:
 
 
 def _value(option: click.Parameter, value: Any, where: str) -> Any:
-    """Return `value` as click takes it: as it would stand on the command line."""
+    """Return `value` in click's form: as on the command line."""
     several = (option.multiple and not getattr(option, "once", False)) or option.nargs == -1
     if isinstance(option, click.Option) and option.is_flag:
         if not isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""What a command has found, shown in the form that is asked for."""
+"""Show what a command has found in the requested form."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -27,15 +27,15 @@ def show_found(
     page: Callable[[], str],
     report: Callable[[int], Iterable[Printable]],
 ) -> None:
-    """Write what was found as a page, if one is asked for; print it as JSON, or else for people.
+    """Write what was found as a page, if requested; print it as JSON, or else in readable form.
 
     Args:
         found: the object.
         html: the page to write.
         as_json: whether JSON is printed.
-        line: what is printed for people beside a page.
+        line: the line that is printed in addition to a page.
         page: makes the page.
-        report: makes what is printed for people without a page, given the width of the terminal.
+        report: makes the readable output without a page, given the width of the terminal.
     """
     if html is not None:
         write_computed(html, page().encode())

@@ -1,4 +1,4 @@
-"""`textcls suggest`: the texts that teach most when they are labelled next."""
+"""`textcls suggest`: the texts that are most informative to label next."""
 
 from pathlib import Path
 from typing import Final

@@ -138,7 +138,7 @@ def _examples(
 
 
 def _says_something(text: str, row: Row, reading: Reading) -> bool:
-    """Whether an example holds a word or a symbol; one that does not is a row that cannot be used."""
+    """Return whether an example contains a word or a symbol; one that does not is an unusable row."""
     if tokenize(text):
         return True
     why = f"the example {text[:40]!r} contains no word or symbol; remove it, or leave out all such rows with"

@@ -72,7 +72,7 @@ def versions(
 
 
 def promoted_lines(registry: Registry, version: int, by: str | None) -> list[str]:
-    """Promote a version that passes its tests; return what there is to say of it.
+    """Promote a version that passes its tests; return the report about it.
 
     Raises:
         NotFoundError: there is no such version.
@@ -97,7 +97,7 @@ def _rolled_back(registry: Registry, by: str | None) -> list[str]:
             return False
         return True
 
-    # Under the lock: it is this one that is promoted, and no other.
+    # Under the lock, so that exactly this one is promoted.
     try:
         before, after = registry.change(lambda state: state.roll_back(now(), by, usable))
     except InputError as error:
@@ -108,7 +108,7 @@ def _rolled_back(registry: Registry, by: str | None) -> list[str]:
 
 
 def _differences(registry: Registry, before: int | None, after: int, info: ModelInfo) -> list[str]:
-    """Return that a version knows other labels than the one before, reads other columns or has another task."""
+    """Return how a version differs from the one before in labels, columns or task."""
     if before is None:
         return []
     try:
@@ -126,8 +126,8 @@ def _differences(registry: Registry, before: int | None, after: int, info: Model
 def _as_json(state: State, listed: Sequence[Listed]) -> dict[str, object]:
     versions = []
     for one in listed:
-        said = {"version": one.number} if one.version is None else one.version.to_json()
-        versions.append(said if one.problem is None else {**said, "problem": one.problem})
+        fields = {"version": one.number} if one.version is None else one.version.to_json()
+        versions.append(fields if one.problem is None else {**fields, "problem": one.problem})
     return {
         "name": state.name,
         "promoted": state.promoted,
@@ -137,5 +137,5 @@ def _as_json(state: State, listed: Sequence[Listed]) -> dict[str, object]:
 
 
 def now() -> str:
-    """Return the time as registries have it: ISO 8601 in UTC, to the second."""
+    """Return the time in the format of registries: ISO 8601 in UTC, to the second."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,4 +1,4 @@
-"""What notebooks show of results: the page of a report, and of all else what the commands print, in their colours."""
+"""How notebooks show results: the page of a report, and otherwise what the commands print, in their colours."""
 
 import io
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from textcls.evaluation.reporting.model_report import ModelReport
 from textcls.explain.global_explanation.summary import GlobalExplanation
 from textcls.model.classifier import Classifier
 
-# Columns of what is printed.
+# The width, in columns, of what is printed.
 WIDTH: Final = 110
 
 
@@ -27,7 +27,7 @@ def page_of(found: Any) -> str:
     """Return what a notebook shows of a result, as HTML.
 
     Raises:
-        TypeError: it is none that notebooks show.
+        TypeError: notebooks do not show it.
     """
     if isinstance(found, ModelReport):
         return "\n".join(report_fragments(f"Report on {found.model.name}", found))

@@ -1,4 +1,4 @@
-"""What is shown first of a long text: the sentences that decide. `passages` in `units.mjs` does the same."""
+"""Choose what is shown first of a long text: the deciding sentences. `passages` in `units.mjs` does the same."""
 
 from itertools import pairwise
 from typing import Final
@@ -10,19 +10,19 @@ from textcls.model.units import unit_spans
 
 # A text of more tokens, or other units, is long.
 LONG: Final = 150
-# Tokens that are shown of one sentence.
+# The most tokens that are shown of one sentence.
 LONGEST: Final = 60
-# So many sentences, until they carry such a share of the evidence.
+# The least and most sentences, and the share of the evidence at which they suffice.
 LEAST, MOST, SHARE = 3, 8, 0.5
-# Where the text goes on.
+# Marks that the text continues.
 CUT: Final = "…"
 
 
 def passages(explanation: Explanation, attribution: Attribution) -> list[tuple[int, int]]:
     """Return what is shown first of a long text, as (first token, token behind the last) in reading order.
 
-    That are the sentences with the largest sums, and the one with the strongest token. An empty list stands for all of
-    the text: it is not long. Of an explanation by words, phrases or sentences these are counted instead of tokens.
+    These are the sentences with the largest sums, and that with the strongest token. An empty list stands for all of a
+    text that is not long. In an explanation by words, phrases or sentences, these are counted instead of tokens.
     """
     values = attribution.values.astype(np.float64)
     if len(values) <= LONG or not values.any():
@@ -50,7 +50,7 @@ def _pieces(explanation: Explanation) -> list[tuple[int, int]]:
 
 
 def _joined(pieces: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the pieces, those that follow upon each other as one."""
+    """Return the pieces with adjacent ones joined."""
     found: list[tuple[int, int]] = []
     for first, behind in pieces:
         if found and found[-1][1] == first:

@@ -11,9 +11,9 @@ from textcls.model.sub_token_attribution import SubTokenAttribution
 
 
 def json_line(value: Any) -> str:
-    """Return `value` as JSON in one line, readable unless it holds what standard output has no form of.
+    """Return `value` as JSON in one line, readable unless it contains what standard output cannot encode.
 
-    In UTF-8 that is unpaired surrogates; in a code page of Windows it may be most of the world's scripts.
+    In UTF-8 these are unpaired surrogates; in a Windows code page they may be most of the world's scripts.
     """
     line = json.dumps(value, ensure_ascii=False)
     try:
@@ -31,10 +31,10 @@ def explanation_json(
     sub_tokens: Sequence[SubTokenAttribution] | None = None,
     by_unit: Explanation | None = None,
 ) -> dict[str, Any]:
-    """Return a prediction with its explanation, attributions of it, and what is within its tokens, as plain data.
+    """Return a prediction with its explanation, its attributions, and the parts of its tokens, as plain data.
 
-    Where a text may have several labels, there is an attribution for each label that is explained. `by_unit` is the
-    explanation by words, phrases or sentences, if one is wanted.
+    If a text may have several labels, there is an attribution for each explained label. `by_unit` is the explanation by
+    words, phrases or sentences, if one is wanted.
     """
     found = {
         "score": prediction.score,

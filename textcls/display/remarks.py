@@ -20,11 +20,11 @@ from textcls.model.explanation import Attribution, Explanation, Spread
 from textcls.model.prediction import Prediction, explanation_of
 from textcls.model.prototypes import SupportWeight
 
-# So many of the labels of a text are explained without being asked for.
+# This many of the labels of a text are explained without being requested.
 MOST_EXPLAINED: Final = 3
 SHORTCUTS: Final = "Shortcuts: what tells a label and is not part of what is said"
 POSSIBLE: Final = "May be shortcuts, or part of what is said"
-# Why something may be none.
+# Why something may not be a shortcut.
 DOUBTS: Final = {
     "belongs": "fits its sentences",
     "alike": "texts of one subject",
@@ -37,10 +37,10 @@ DOUBTS: Final = {
 def explained_labels(
     prediction: Prediction, label: str | None, against: str | None
 ) -> tuple[Sequence[str], Sequence[str]]:
-    """Return which labels an explanation is shown of, and which more are assigned.
+    """Return the labels whose explanation is shown, and the other assigned ones.
 
-    That is the label asked for, or else the answer, or what would be without the label or node it is held against; of
-    several labels a text each of those assigned, and where there is none, the most probable.
+    This is the requested label, or else the answer, or the answer without the label or node it is compared with; with
+    several labels per text, each assigned one, and if there are none, the most probable.
     """
     if label is not None:
         return [label], ()
@@ -65,7 +65,7 @@ def completeness_line(explanation: Explanation) -> str:
 
 
 def token_remarks(explanation: Explanation, attribution: Attribution, shown: int) -> list[str]:
-    """Return what is to be said under a table of the `shown` strongest tokens: what it covers, what is unknown."""
+    """Return the remarks under a table of the `shown` strongest tokens: what it covers, what is unknown."""
     found = []
     if shown < len(attribution.values):
         share = attribution.share(attribution.strongest(shown))
@@ -90,7 +90,7 @@ def token_remarks(explanation: Explanation, attribution: Attribution, shown: int
 
 
 def passages_line(explanation: Explanation, attribution: Attribution) -> str:
-    """Return in one line what is shown first of a long text; nothing where all of it is."""
+    """Return in one line what is shown first of a long text; nothing if all of it is shown."""
     parts = passages(explanation, attribution)
     if not parts:
         return ""
@@ -102,7 +102,7 @@ def passages_line(explanation: Explanation, attribution: Attribution) -> str:
 
 
 def spread_line(label: str, spread: Spread) -> str:
-    """Return in one line how far answer and signs hold over several models of the same rows."""
+    """Return in one line how stable answer and signs are over several models of the same rows."""
     unsure = int((~spread.sure).sum())
     signs = f"{unsure:,} of {len(spread.low):,} intervals hold zero, marked ?" if unsure else "no interval holds zero"
     return (
@@ -113,7 +113,7 @@ def spread_line(label: str, spread: Spread) -> str:
 
 
 def support_phrase(support: SupportWeight) -> str:
-    """Return what a support row is, and how much of the prototype it makes."""
+    """Return what a support row is, and its share in the prototype."""
     row = support.row
     what = f"{'example' if row.taught else 'training row'} {row.row:,}"
     what += f" and {row.rows - 1:,} like it" if row.rows > 1 else ""
@@ -122,7 +122,7 @@ def support_phrase(support: SupportWeight) -> str:
 
 
 def summary_line(report: GlobalExplanation) -> str:
-    """Return how much a global explanation rests on, in one line."""
+    """Return in one line how many texts a global explanation is based on."""
     line = f"{plural(report.texts, 'text')}, {plural(report.tokens, 'token')}"
     if report.labelled:
         line += f", {percent(report.right / report.labelled, 2)} answered right"
@@ -132,7 +132,7 @@ def summary_line(report: GlobalExplanation) -> str:
 
 
 def groups_lines(found: GroupComparison, first: str, second: str) -> list[str]:
-    """Return which two groups are compared, and what is listed of them."""
+    """Return which two groups are compared, and what is listed about them."""
     dropped = f" {found.dropped:,} rare words were dropped to bound memory." if found.dropped else ""
     groups = ((one_line(first), found.first), (one_line(second), found.second))
     one, other = (f"{name}, {plural(texts, 'text')}." for name, texts in groups)
@@ -144,7 +144,7 @@ def groups_lines(found: GroupComparison, first: str, second: str) -> list[str]:
 
 
 def group_line(label: LabelDifference) -> str:
-    """Return in one line what is different of a label."""
+    """Return in one line the differences for a label."""
     return (
         f"answered in {percent(label.answered_first)} of the first and {percent(label.answered_second)} of the second; "
         f"all words together: {signed(label.difference)}"
@@ -152,18 +152,18 @@ def group_line(label: LabelDifference) -> str:
 
 
 def groups_shown(found: GroupComparison) -> Sequence[LabelDifference]:
-    """Return the labels with something of their own to show: of two the second is the first turned round."""
+    """Return the labels with something of their own to show: of two labels the second mirrors the first."""
     return found.labels[:1] if found.mirrored else found.labels
 
 
 def nothing_decides_line(report: GlobalExplanation) -> str:
-    """Return what is to be said if no word decides many answers."""
+    """Return the remark for the case that no word decides many answers."""
     share = percent(report.deciding_share, None)
     return f"No word alone decides more than {share} of a label's answers."
 
 
 def shortcut_lines(audit: ShortcutAudit | None) -> list[str]:
-    """Return what an audit could have found, and first, if it did not, that it found nothing; or why there is none."""
+    """Return what an audit could have found, preceded by that it found nothing if so; or why there is no audit."""
     if audit is None:
         return ["Shortcuts were not looked for."]
     if audit.texts < LEAST_TEXTS:
@@ -206,7 +206,7 @@ def _trial_line(audit: ShortcutAudit) -> str:
 
 
 def possible_line(audit: ShortcutAudit | None) -> str:
-    """Return in one line what may be a shortcut; nothing if nothing may."""
+    """Return in one line what may be a shortcut; nothing if there is none."""
     if audit is None or not audit.possible:
         return ""
     found = "; ".join(f"{named(one.text)} ({named(one.label)})" for one in audit.possible)
@@ -241,7 +241,7 @@ def change_line(search: Search) -> str:
     found = search.found
     would = _would(found, search)
     if search.unit == "sentence" or len(found.changes) > MOST_CHANGES:
-        # Where they stand is shown below it.
+        # Their places are shown below it.
         return f"Without {plural(len(found.changes), search.unit)}, {would}."
     left_out = [named(change.text) for change in found.changes if change.by is None]
     exchanged = [f"{named(c.by)} for {named(c.text)}" for c in found.changes if c.by is not None]
@@ -303,7 +303,7 @@ def exchange_line(report: ExchangeReport) -> str:
 
 
 def absent_line(report: ExchangeReport) -> str:
-    """Return in one line which words stand in no text."""
+    """Return in one line which words occur in no text."""
     names = [named(word) for word in report.absent]
     more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
     return f"In no text: {', '.join(names[:MOST_NAMED])}{more}."
@@ -315,7 +315,7 @@ def labels_shown(report: GlobalExplanation) -> Sequence[LabelExplanation]:
 
 
 def mirror_line(report: GlobalExplanation) -> str:
-    """Return what is to be said of the second of two labels."""
+    """Return the remark on the second of two labels."""
     first, second = report.labels
     return (
         f"{named(second.label)}, {second.answers:,} answers: "
@@ -342,7 +342,7 @@ def agreement_line(found: Agreement) -> str:
 
 
 def telling_words(cluster: Cluster, most: int) -> list[str]:
-    """Return what speaks for a cluster, the strongest first: its words; pairs of them where words are one letter."""
+    """Return what speaks for a cluster, the strongest first: its words, or pairs if words are single letters."""
     words = [term.text for term in cluster.words if len(term.text) > 1 and any(map(str.isalpha, term.text))]
     pairs = [term.text for term in cluster.pairs]
     spelt = [pair.replace(" ", "") for pair in pairs if all(len(word) == 1 and word.isalpha() for word in pair.split())]

@@ -14,19 +14,19 @@ from textcls.display.plain_data import json_line
 from textcls.evaluation.reporting.model_report import ModelReport
 
 FORMATS: Final = ("html", "markdown", "card", "json")
-# Those that lie beside a model, by their names.
+# The reports that are kept beside a model, by file name.
 BESIDE: Final = {"report.html": "html", "README.md": "card", "report.json": "json"}
 
 
 def report_file(kind: str, model: Path, data: Sequence[Readable], found: ModelReport, name: str = "") -> str:
-    """Return what stands in the file.
+    """Return the content of the file.
 
     Args:
-        kind: of `FORMATS`.
+        kind: one of `FORMATS`.
         model: the file of the model.
-        data: of which rows the report is.
+        data: the rows that the report is about.
         found: the report.
-        name: how the model is called; by default as its file.
+        name: the name of the model; by default that of its file.
     """
     name = name or model.stem
     title, rows = f"Report on {name}", " and ".join(map(name_of, data))

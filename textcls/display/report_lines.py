@@ -1,4 +1,4 @@
-"""What a report says in sentences, on pages, in Markdown and in the terminal alike."""
+"""The sentences of a report, the same on pages, in Markdown and in the terminal."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
@@ -20,13 +20,13 @@ from textcls.evaluation.reporting.set_errors import LabelErrorGroup
 from textcls.evaluation.reporting.slices import LEAST_ROWS, LENGTH, SCRIPT, UNKNOWN, Slice
 from textcls.evaluation.unknown_labels import names_of, never_assigned_sentence, unknown_labels_sentence
 
-# From this share of the rows on it is told as all of them.
+# From this share of the rows on, it is reported as all of them.
 _ALL: Final = 0.95
-# So many mixed-up pairs and weak kinds of rows stand in the summary.
+# This many confused pairs and weak kinds of rows are in the summary.
 SHOWN: Final = 3
-# So many pairs of labels that were taken for each other stand on a page.
+# This many pairs of confused labels are shown on a page.
 CONFUSIONS: Final = 20
-# So many labels are told that stand in the place of one.
+# This many labels are named that occur instead of one.
 INSTEAD: Final = 3
 AIMS: Final = ("aim", "threshold", "answered", "of these right", f"{percent(CONFIDENCE, 0)} interval", "cost a row")
 LEVELS: Final = ("level", "nodes", "accuracy", "by label", "sure to here", "of these right")
@@ -41,14 +41,14 @@ LABEL_AIMS: Final = (
     "labels a row",
     "rows without one",
 )
-# Of fewer answers a precision is a matter of luck.
+# With fewer answers a precision is a matter of luck.
 LEAST_ANSWERED: Final = 20
 
 Label = TypeVar("Label", LabelReport, LabelSetLabelReport)
 
 
 def learned_lines(share: float, model: str = "the model") -> list[str]:
-    """Say which share of the rows a model has learned from; nothing where it is none."""
+    """Return which share of the rows a model has learned from; nothing if there are none."""
     if not share:
         return []
     rows = "These are rows" if share >= _ALL else f"About {percent(share, 0)} of these rows are some"
@@ -59,14 +59,14 @@ def learned_lines(share: float, model: str = "the model") -> list[str]:
 
 
 def interval(found: Estimate, digits: int = 1) -> str:
-    """Return between which values a figure lies: 66.6% to 72.7%."""
+    """Return the interval of a figure: 66.6% to 72.7%."""
     return f"{percent(found.low, digits)} to {percent(found.high, digits)}"
 
 
 def worst_first(labels: Sequence[Label], f1: Sequence[Estimate]) -> list[tuple[Label, tuple[str, str, str]]]:
-    """Return the labels, those of the lowest F1 first, each with its F1, the interval of that and recall as cells.
+    """Return the labels, those with the lowest F1 first, each with its F1, the F1's interval and the recall as cells.
 
-    Labels that no row has come last, with empty cells: nothing is known of them.
+    Labels that no row has come last, with empty cells: nothing is known about them.
 
     Args:
         labels: the labels of a report.
@@ -80,7 +80,7 @@ def worst_first(labels: Sequence[Label], f1: Sequence[Estimate]) -> list[tuple[L
 
 
 def aims(found: Abstention) -> list[tuple[str, ...]]:
-    """Return what thresholds do that reach something: rows of a table whose heads are `AIMS`."""
+    """Return the effects of thresholds that reach something: rows of a table whose heads are `AIMS`."""
     points = [(f"{percent(target, 0)} right", point) for target, point in found.targets]
     points += [("lowest cost", found.cheapest), ("all answered", found.all_answered)]
     rows = list[tuple[str, ...]]()
@@ -135,7 +135,7 @@ def levels_notes(found: PathEvaluation) -> list[str]:
 
 
 def label_aims(found: LabelAims) -> list[tuple[str, ...]]:
-    """Return what thresholds of labels do: rows of a table whose heads are `LABEL_AIMS`."""
+    """Return the effects of the thresholds of labels: rows of a table whose heads are `LABEL_AIMS`."""
     rows = [("the model's own", "", *_label_point(found.own)), ("50% for all", "", *_label_point(found.half))]
     for point in found.goals:
         if point.goal is not None:
@@ -150,7 +150,7 @@ def _label_point(point: LabelPoint) -> tuple[str, ...]:
 
 
 def aims_notes(found: LabelAims) -> list[str]:
-    """Return which labels are not counted as reaching what thresholds were chosen for, and on which rows these were."""
+    """Return which labels are not counted as reaching a target, and on which rows thresholds were chosen."""
     few = next((point.few for point in found.goals), ())
     notes = [f"{few_rows_sentence(few)} What these reach is a matter of luck, and not counted."] if few else []
     notes += [
@@ -167,12 +167,12 @@ def aims_notes(found: LabelAims) -> list[str]:
 
 
 def right_head(found: ModelReport) -> str:
-    """Return what the share of rows that are answered right is called at the head of a column."""
+    """Return the column head for the share of rows that are answered correctly."""
     return "all labels right" if isinstance(found, LabelSetModelReport) else "accuracy"
 
 
 def summary_lines(found: ModelReport) -> list[str]:
-    """Return what matters most, a sentence or two each."""
+    """Return what matters most, in one or two sentences each."""
     if isinstance(found, LabelSetModelReport):
         lines = _label_set_lines(found)
     elif isinstance(found, OneLabelModelReport):
@@ -226,7 +226,7 @@ def _calibration(found: OneLabelModelReport) -> str:
 
 
 def _targets(found: Abstention) -> list[str]:
-    """Return the sentences of the targets of precision that need a threshold, and leave rows enough to tell of."""
+    """Return the sentences on the target precisions that need a threshold, and leave enough rows to report on."""
     by_threshold = {point.threshold: (target, point) for target, point in found.targets}
     return [
         f"To be right in {percent(target, 0)} of its answers, it answers {percent(point.coverage)} of the rows, those "
@@ -237,7 +237,7 @@ def _targets(found: Abstention) -> list[str]:
 
 
 def cost_line(found: Abstention) -> str:
-    """Return what is cheapest, under the costs that were assumed."""
+    """Return the cheapest threshold, under the assumed costs."""
     costs, best = found.costs, found.cheapest
     assumed = f"If a wrong answer costs {costs.error:g} and a row that is left to people {costs.abstention:g}"
     everything, nothing = costs.of(found.all_answered), costs.abstention
@@ -312,7 +312,7 @@ def _promised(found: LabelSetModelReport) -> str:
 
 
 def _precise(found: LabelAims) -> list[str]:
-    """Return the sentence of the highest precision that thresholds were chosen for, and of how many labels reach it."""
+    """Return the sentence on the highest precision that thresholds were chosen for, and how many labels reach it."""
     points = [(p.goal.share, p) for p in found.goals if p.goal is not None and p.goal.measure == "precision"]
     return [_with_thresholds(found.reached(point), found.labels, share, point) for share, point in points[-1:]]
 
@@ -342,11 +342,11 @@ def _behind(group: LabelErrorGroup, side: str) -> str:
 
 
 def instead_of(group: LabelErrorGroup, name: Callable[[str], str]) -> str:
-    """Return which labels rows have, or were assigned, instead of those that were missed, or too many.
+    """Return which labels rows have, or were assigned, instead of those that were missed, or superfluous.
 
     Args:
-        group: of errors.
-        name: returns a label as it is shown.
+        group: the group of errors.
+        name: returns the display form of a label.
     """
     others = group.instead[INSTEAD:]
     shown = [f"{name(label)} {rows:,}" for label, rows in group.instead[:INSTEAD]]
@@ -358,7 +358,7 @@ def instead_of(group: LabelErrorGroup, name: Callable[[str], str]) -> str:
 
 
 def slice_name(one: Slice) -> str:
-    """Return which rows a slice is, within a sentence."""
+    """Return a phrase for the rows of a slice, for use within a sentence."""
     if one.kind == LENGTH:
         return f"texts of {one.name}"
     if one.kind == SCRIPT:
@@ -369,7 +369,7 @@ def slice_name(one: Slice) -> str:
 
 
 def weak_line(one: Slice) -> str:
-    """Return that a model is weaker on a slice."""
+    """Return the sentence that a model is weaker on a slice."""
     return (
         f"Weaker on {slice_name(one)}: {percent(one.accuracy.value)} of {plural(one.rows, 'row')}"
         f"{' with all labels right' if one.several else ''}, against {percent(one.others)} of the others."
@@ -377,7 +377,7 @@ def weak_line(one: Slice) -> str:
 
 
 def no_weak_line(found: ModelReport) -> str:
-    """Return that no slice is weaker, and how many were looked at."""
+    """Return the sentence that no slice is weaker, with the number of slices examined."""
     if not found.slices:
         return ""
     return f"None of {plural(len(found.slices), 'kind')} of rows is answered worse than the others by more than chance."

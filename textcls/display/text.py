@@ -1,4 +1,4 @@
-"""How texts, names and numbers are shown wherever: visible, on one line, never blank."""
+"""Show texts, names and numbers everywhere in the same way: visible, on one line, never blank."""
 
 import os
 import shlex
@@ -10,12 +10,12 @@ from unicodedata import category
 
 MOST_NAMED: Final = 12
 LONGEST_NAME: Final = 60
-# How an empty cell of a table is told.
+# The representation of an empty cell of a table.
 MISSING: Final = "(missing)"
-# Of fewer labels, one of the best five is no news.
+# With fewer labels, it means little to be among the best five.
 _MANY_LABELS: Final = 20
 
-# Control characters but tab and line feed, what reorders its surroundings, and unpaired surrogates.
+# Control characters except tab and line feed, characters that reorder their surroundings, and unpaired surrogates.
 _INVISIBLE: Final = (
     {c: chr(0x2400 + c) for c in range(32) if c not in (9, 10)}
     | {127: "\u2421"}
@@ -26,7 +26,7 @@ _INVISIBLE: Final = (
 
 
 def visible(text: str) -> str:
-    """Return `text` as it may be shown: same length, without characters that steer, reorder or cannot be written."""
+    """Return `text` safe to show: same length, without characters that control, reorder or cannot be encoded."""
     return text.translate(_INVISIBLE)
 
 
@@ -36,16 +36,16 @@ def one_line(text: str) -> str:
 
 
 def short(text: str, characters: int) -> str:
-    """Return the beginning of `text` on one line, of at most so many characters; an ellipsis stands for the rest."""
+    """Return the beginning of `text` on one line, at most this many characters; an ellipsis stands for the rest."""
     shown = one_line(text)
     return shown if len(shown) <= characters else shown[: characters - 1].rstrip() + "\u2026"
 
 
 def named(text: str) -> str:
-    """Return a token or label as it is named in a table: on one line, never blank, and cut where it is very long."""
+    """Return a token or label as named in a table: on one line, never blank, and cut if it is very long."""
     shown = one_line(text)
     if all(not c.isprintable() or category(c) == "Mn" for c in shown):
-        # A joiner or a lone accent would leave nothing to see.
+        # A joiner or a lone accent would leave nothing visible.
         shown = " ".join(f"U+{ord(c):04X}" for c in shown[:MOST_NAMED])
     return short(shown, LONGEST_NAME)
 
@@ -57,7 +57,7 @@ def listed(words: Sequence[str]) -> str:
 
 
 def in_a_shell(path: Path) -> str:
-    """Return a path as it is typed: as a shell of POSIX has it, or one of Windows, which knows double quotes alone."""
+    """Return a path quoted for a shell: a POSIX one, or one of Windows, which only knows double quotes."""
     return subprocess.list2cmdline([str(path)]) if os.name == "nt" else shlex.quote(str(path))
 
 
@@ -72,7 +72,7 @@ def percent(share: float, digits: int | None = 1) -> str:
 
 
 def top_k_sentence(top_k_accuracy: Mapping[int, float], labels: int) -> str:
-    """Say how often the right label is among the best few; nothing where there are few labels."""
+    """Return how often the right label is among the best few; nothing if there are few labels."""
     if labels < _MANY_LABELS or not top_k_accuracy:
         return ""
     found = [f"among the best {k} in {percent(share, 2)} of the rows" for k, share in top_k_accuracy.items()]

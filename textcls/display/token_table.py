@@ -14,10 +14,10 @@ _KINDS: Final = {"word": "word", "pair": "pair", "triple": "triple", "ngram": "p
 
 
 class TokenRow(NamedTuple):
-    """A token or unit as it is listed: its name, and what it added to the labels of the table.
+    """A token or unit as listed: its name, and what it added to the labels of the table.
 
-    Of a unit `tokens` is how many it has, and `mean` the value by token. `low` and `high` are the range of the value
-    over several models; the value itself where there is one model.
+    For a unit, `tokens` is how many it has, and `mean` the value per token. `low` and `high` are the range of the value
+    over several models; the value itself if there is only one model.
     """
 
     name: str
@@ -40,17 +40,17 @@ class TokenTable(NamedTuple):
     """Tokens of a text, and the sums that make them add up to the logits.
 
     Attributes:
-        unit: what is listed: token, phrase or sentence.
-        kind: what the values of the attribution are called.
-        labels: those whose contributions are listed beside the value.
+        unit: the unit that is listed: token, phrase or sentence.
+        kind: the name of the values of the attribution.
+        labels: the labels whose contributions are listed beside the value.
         rows: the tokens listed.
-        strongest: the largest |value| of all tokens, or end of its range; 1 where all are zero.
-        models: over how many models values have ranges; 1 where they have none.
+        strongest: the largest |value| of all tokens, or end of its range; 1 if all are zero.
+        models: the number of models that the ranges of values are taken over; 1 if there are none.
         others: how many tokens are not listed.
-        rest: what those add: the value, then the contribution to each label, as in the sums that follow.
-        cells: what cells of columns beside the text add, with their name and value; none without such columns.
+        rest: what those add: the value, then the contribution to each label, as in the following sums.
+        cells: what cells of columns beside the text add, with their names and values; empty without such columns.
         bias: what the bias adds.
-        total: the logits, which all of it adds up to.
+        total: the logits, the sum of everything.
     """
 
     unit: str
@@ -110,7 +110,7 @@ def token_table(explanation: Explanation, attribution: Attribution, tokens: Sequ
 
 
 def strongest(attribution: Attribution) -> float:
-    """Return the largest |value| of the tokens, or end of a range, by which bars are drawn; 1 where all are zero."""
+    """Return the largest |value| of the tokens, or end of a range, which scales the bars; 1 if all are zero."""
     spread = attribution.spread
     ends = [attribution.values] if spread is None else [spread.low, spread.high]
     return float(np.abs(np.stack(ends)).max(initial=0.0)) or 1.0
@@ -123,7 +123,7 @@ def tints(attribution: Attribution) -> list[float]:
 
 
 class SubTokenRow(NamedTuple):
-    """A word, sequence or piece as it is listed."""
+    """A word, sequence or piece as listed."""
 
     name: str
     kind: str
@@ -137,8 +137,8 @@ class SubTokenTable(NamedTuple):
         rows: the strongest, strongest first.
         others: how many more there are.
         rest: the sum of those.
-        total: the sum of all, which is that of all tokens.
-        check: that it is, in one line.
+        total: the sum of all, which equals that of all tokens.
+        check: the confirmation of that, in one line.
     """
 
     rows: list[SubTokenRow]
@@ -167,7 +167,7 @@ def sub_token_table(
 
 
 def sub_token_name(part: SubTokenAttribution, text: str) -> str:
-    """Return how a piece of `text` is named in a table; a pair or triple with an edge of the text shows the edge."""
+    """Return the name of a piece of `text` in a table; a pair or triple with an edge of the text shows the edge."""
     name = named(text[part.start : part.end])
     both = part.kind == "triple" and len(part.tokens) == 1
     name = f"\u27e8start\u27e9 {name}" if both or part.edge == "start" else name

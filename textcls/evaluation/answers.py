@@ -1,4 +1,4 @@
-"""The answers to rows, a chunk at a time, beside what the rows should get."""
+"""The answers to rows, computed in chunks, together with the expected answers."""
 
 from collections.abc import Iterable
 from typing import Generic, NamedTuple, TypeVar
@@ -20,10 +20,10 @@ class _Row(NamedTuple, Generic[T]):
 
 
 def answers(classifier: Classifier, rows: Iterable[tuple[str, T]]) -> tuple[NDArray[np.float32], list[T]]:
-    """Return the probabilities [rows, labels] of all rows, and what each should get.
+    """Return the probabilities [rows, labels] of all rows, and the expected answer of each.
 
     Raises:
-        InputError: a row is not a pair of a text and that, or there are none.
+        InputError: a row is not a pair of a text and its expected answer, or there are no rows.
     """
     chunks = [np.zeros((0, len(classifier.labels)), np.float32)]
     right: list[T] = []

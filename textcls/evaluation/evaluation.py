@@ -1,4 +1,4 @@
-"""A model evaluated on labelled rows: what `textcls evaluate` calls, and `textcls.evaluate` is."""
+"""Evaluate a model on labelled rows, as `textcls evaluate` and `textcls.evaluate` do."""
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,16 +28,16 @@ from textcls.model.sequences import Text_T, pairs
 
 @dataclass(frozen=True, slots=True)
 class Evaluation(InNotebooks):
-    """How a model fared on labelled rows.
+    """The evaluation of a model on labelled rows.
 
     Attributes:
-        report: the report of all rows, whether the model would abstain or not.
+        report: the report on all rows, whether the model would abstain or not.
         unknown_labels: labels of the rows that the model does not know; each such row counts as an error.
-        operating_point: how many rows are answered at the threshold, and how many of these right; None without one.
-        target_precision: what the threshold was chosen to reach on these rows; None if it was given.
-        reached: whether it does; where no threshold does, the one of the highest precision was chosen.
-        paths: where the labels are paths of a tree, how good the answers are by level; None where that was not asked.
-        learned: about which share of the rows the model has learned from (`LearnedRows.share`).
+        operating_point: how many rows are answered at the threshold, and how many of these correctly; None without one.
+        target_precision: the precision that the threshold was chosen to reach on these rows; None if it was given.
+        reached: whether it reaches it; if no threshold does, the one with the highest precision was chosen.
+        paths: if labels are paths of a tree, how good the answers are at each level; None if that was not requested.
+        learned: the approximate share of the rows that the model has learned from (`LearnedRows.share`).
 
     Examples:
         >>> found = textcls.evaluate(textcls.Classifier.load("tickets.onnx"), [("where is my parcel", "shipping")])
@@ -64,7 +64,7 @@ class Evaluation(InNotebooks):
         return found
 
 
-# A str is itself a collection of str; the first signature that fits is the one that counts.
+# A str is itself a collection of str; the first matching signature counts.
 @overload
 def evaluate(  # type: ignore[overload-overlap]
     classifier: Classifier,
@@ -97,27 +97,27 @@ def evaluate(
     threshold: float | None = None,
     label_path: str | None = None,
 ) -> Evaluation | LabelSetEvaluation:
-    """Evaluate `classifier` on texts and what they should get: one label each, or several where it may give several.
+    """Evaluate `classifier` on texts and their expected labels: one each, or several if it may give several.
 
     Args:
         classifier: the model.
-        rows: a text, or a row as `Classifier.predict` takes it, and its label each, such as `zip(texts, labels)`; read
-            once, and not kept. Where the model may give several labels: a text and its labels, as a list, a set, or a
-            mapping from labels to probabilities.
-        target_precision: choose the lowest threshold at which the answers are right in such a share; of several labels
-            that of each.
-        target_recall: of several labels: choose the highest threshold of each at which such a share of its rows is
-            found.
-        threshold: judge the answers that are not below it; by default the model's own threshold, if it has one. Of
-            several labels: assign each from this probability on; by default from its own threshold on.
-        label_path: what separates the parts of labels that are paths of a tree, such as " > ": also tell how good the
-            answers are at each of its levels; by default that of the model's tree, if it has one.
+        rows: pairs of a text, or a row as `Classifier.predict` takes it, and its label, such as `zip(texts, labels)`;
+            read once, and not kept. If the model may give several labels: pairs of a text and its labels, as a list, a
+            set, or a mapping from labels to probabilities.
+        target_precision: choose the lowest threshold at which this share of the answers is right; with several labels
+            per text, the one of each label.
+        target_recall: with several labels per text: choose for each label the highest threshold at which this share of
+            its rows is found.
+        threshold: evaluate the answers that are not below it; by default the model's own threshold, if it has one. With
+            several labels per text: assign each from this probability on; by default from its own threshold on.
+        label_path: the separator of the parts of labels that are paths of a tree, such as " > ": also report how good
+            the answers are at each of its levels; by default that of the model's tree, if it has one.
 
     Raises:
-        MissingExtraError: of several labels scikit-learn, or with a threshold SciPy, is not installed.
-        ConfigError: a target and a threshold or two targets, or one that is not a share; a target recall, and one label
-            per text; or a separator of paths, and labels are none, or a text may have several.
-        InputError: there are no rows, or they have several labels, and the model gives one; or the reverse; or it knows
+        MissingExtraError: scikit-learn (with several labels per text) or SciPy (with a threshold) is not installed.
+        ConfigError: a target and a threshold or two targets are given, or one that is not a share; or a target recall
+            with one label per text; or a separator of paths, although labels are not paths or a text may have several.
+        InputError: there are no rows, or they have several labels and the model gives one, or the reverse; or it knows
             no label of the rows.
 
     Examples:
@@ -146,7 +146,7 @@ def evaluate(
 
 
 def _warn_of_promise(learned: float, target: object) -> None:
-    """Warn where a threshold was chosen for a target on rows that the model has learned from."""
+    """Warn if a threshold was chosen for a target on rows that the model has learned from."""
     if target is not None and (why := unsuited_for_thresholds(learned)) is not None:
         warnings.warn(why, stacklevel=3)
 
@@ -158,22 +158,22 @@ def evaluate_labels(
     threshold: float | None,
     label_path: str | None,
 ) -> Evaluation:
-    """Return `evaluate` of a model of one label a text."""
+    """Return the result of `evaluate` for a model with one label per text."""
     tree = classifier.tree if label_path is None else LabelPaths(classifier.labels, label_path)
     labelled = as_known(with_one_label(classifier.read_rows(rows)), classifier.info)
     return _evaluate_labels(classifier, labelled, target_precision, threshold, tree)
 
 
 def is_label_set(label: object) -> bool:
-    """Say whether a row has several labels, or may have."""
+    """Return whether a row has, or may have, several labels."""
     return isinstance(label, list | tuple | set | frozenset | Mapping)
 
 
 def with_one_label(rows: Iterable[tuple[Text_T, Any]]) -> Iterator[tuple[Text_T, str]]:
-    """Yield the rows for a model of one label per text.
+    """Yield the rows for a model with one label per text.
 
     Raises:
-        InputError: one of them is no such pair, or has several labels, or one that is not a string.
+        InputError: one of them is not such a pair, or has several labels, or one that is not a string.
     """
     for i, (text, label) in enumerate(pairs(rows)):
         if is_label_set(label):

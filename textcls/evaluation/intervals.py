@@ -1,6 +1,6 @@
-"""Between which values a figure lies that was found on some rows.
+"""Confidence intervals of figures that were measured on some rows.
 
-Shapes: N rows, C labels, K kinds of rows (of the same right label and the same answers), B draws.
+Shapes: N rows, C labels, K kinds of rows (with the same right label and the same answers), B draws.
 """
 
 import math
@@ -17,14 +17,14 @@ Float64 = NDArray[np.float64]
 
 DRAWS: Final = 2000
 CONFIDENCE: Final = 0.95
-# What is less probable than this by chance alone is taken for more than chance.
+# A result that is less probable than this by chance alone is taken to be more than chance.
 CHANCE: Final = 0.05
-# The normal deviate that leaves (1 - CONFIDENCE) / 2 above it.
+# The standard normal quantile with (1 - CONFIDENCE) / 2 above it.
 DEVIATE: Final = 1.959963984540054
 
 
 class Estimate(NamedTuple):
-    """A figure, and between which values it lies with `CONFIDENCE`."""
+    """A figure, and its confidence interval at level `CONFIDENCE`."""
 
     value: float
     low: float
@@ -36,13 +36,13 @@ class Estimate(NamedTuple):
 
 
 class DrawnFigures(NamedTuple):
-    """Figures of the rows as they are, then of each draw of them.
+    """Figures of the rows as they are, followed by those of each draw.
 
     Attributes:
-        micro_f1: F1 of all labels of all rows together [B]; of one label a row the share of rows that are right.
-        macro_f1: mean F1 of the labels that occur; where rows may have several, of those that rows have [B].
+        micro_f1: F1 of all labels of all rows together [B]; with one label per row, the share of rows that are right.
+        macro_f1: mean F1 of the labels that occur; if rows may have several, of those that rows have [B].
         exact: share of the rows that are assigned exactly their labels [B].
-        f1: the F1 of each label, 0 where it does not occur [B, C].
+        f1: the F1 of each label, 0 if it does not occur [B, C].
     """
 
     micro_f1: Float64
@@ -52,10 +52,10 @@ class DrawnFigures(NamedTuple):
 
 
 def student(degrees: int) -> float:
-    """Return by how many of its standard errors a mean may be off: Student's t (1908), of few rows more than `DEVIATE`.
+    """Return how many standard errors a mean may be off: Student's t (1908), which exceeds `DEVIATE` for few rows.
 
     Args:
-        degrees: of freedom, above 0.
+        degrees: the degrees of freedom, above 0.
 
     Raises:
         MissingExtraError: SciPy is not installed.
@@ -68,21 +68,21 @@ def student(degrees: int) -> float:
 def share(hits: int, rows: int) -> Estimate:
     """Return a share of rows with the interval of Wilson (1927), which is never empty and never leaves 0 to 1.
 
-    Of no rows nothing is known: 0, between 0 and 1.
+    With no rows nothing is known: 0, between 0 and 1.
     """
     return _wilson(hits / rows, rows) if rows else Estimate(0.0, 0.0, 1.0)
 
 
 def share_of_grouped(hits_N: Int64, count_N: Int64) -> Estimate:
-    """Return a share of things that lie in rows, those of a row together, with an interval that holds also then.
+    """Return a share of items that are grouped in rows, with an interval that allows for the grouping.
 
-    It is Wilson's of as many independent things as would give the error that rows, drawn as wholes, give the share
-    (Korn and Graubard 1998), never of more than there are. Where that is none, since all rows have the same share, each
-    row counts once.
+    It is Wilson's interval for the number of independent items that would give the share the same error as rows drawn
+    as wholes (Korn and Graubard 1998), and never for more items than there are. If that error is zero, since all rows
+    have the same share, each row counts once.
 
     Args:
-        hits_N: how many of the things of each row count.
-        count_N: how many there are in each row; there is one.
+        hits_N: how many of the items of each row count.
+        count_N: how many items each row has; there is at least one.
 
     Raises:
         MissingExtraError: SciPy is not installed.
@@ -106,15 +106,15 @@ def _wilson(found: float, rows: float) -> Estimate:
 
 
 def f1_of_draws(count_BK: Int64, right_K: Int64, answer_K: Int64, labels: int) -> tuple[Float64, Float64]:
-    """Return the F1 of each label in each draw [B, C], 0 where it does not occur; and whether it does.
+    """Return the F1 of each label in each draw [B, C], 0 if it does not occur; and whether it does.
 
     Args:
         count_BK: how many rows of each kind a draw has.
-        right_K: the number of the right label of a kind.
-        answer_K: that of its answer.
+        right_K: the number of the right label of each kind.
+        answer_K: the number of its answer.
         labels: how many labels there are.
     """
-    # Not by a product of matrices: a kind touches two labels, of which there may be thousands.
+    # Not as a matrix product: a kind affects two labels, of which there may be thousands.
     hits_CB, either_CB = (np.zeros((labels, len(count_BK)), np.int64) for _ in range(2))
     for count_B, right, answer in zip(count_BK.T, right_K.tolist(), answer_K.tolist(), strict=True):
         either_CB[right] += count_B
@@ -125,14 +125,14 @@ def f1_of_draws(count_BK: Int64, right_K: Int64, answer_K: Int64, labels: int) -
 
 
 def drawn_answers(right_N: Int64, sides: Sequence[Int64], labels: int) -> list[DrawnFigures]:
-    """Return the figures of each side on the rows, and on `DRAWS` draws of them, the same for all (Efron 1979).
+    """Return the figures of each side on the rows, and on `DRAWS` draws of them, shared by all sides (Efron 1979).
 
     Args:
         right_N: the number of each row's right label.
-        sides: those of the answers of each side.
+        sides: the numbers of the answers of each side.
         labels: how many labels there are.
     """
-    # Rows of one kind count alike, so a draw is how many there are of each kind.
+    # Rows of one kind count alike, so a draw consists of the number of rows of each kind.
     kind_K, count_K = np.unique(np.stack([right_N, *sides], 1), axis=0, return_counts=True)
     draws_BK = np.random.default_rng(0).multinomial(len(right_N), count_K / len(right_N), DRAWS)
     count_BK = np.concatenate([count_K[None], draws_BK])
@@ -146,9 +146,9 @@ def drawn_answers(right_N: Int64, sides: Sequence[Int64], labels: int) -> list[D
 
 
 def f1_intervals(right_N: Int64, answer_N: Int64, labels: int) -> tuple[Estimate, list[Estimate]]:
-    """Return the mean F1 of the labels that occur, and the F1 of each, by a bootstrap over rows (Efron 1979).
+    """Return the mean F1 of the labels that occur, and the F1 of each, from a bootstrap over rows (Efron 1979).
 
-    Where all draws are alike, since no row is wrong, or none right, they say nothing of rows that were not drawn; the
+    If all draws are alike, since no row is wrong, or none right, they say nothing about rows that were not drawn; the
     interval is then that of a share of the rows that have the label, or are answered with it.
 
     Args:
@@ -164,14 +164,14 @@ def f1_intervals(right_N: Int64, answer_N: Int64, labels: int) -> tuple[Estimate
 
 
 def of_draws(value_B: Float64, rows: int, *, biased: bool = False) -> Estimate:
-    """Return a figure with its interval, by what it is on the rows, first, and on each draw of them.
+    """Return a figure with its interval, given its value on the rows, which comes first, and on each draw of them.
 
     Args:
-        value_B: the figure.
-        rows: on how many rows it rests: where all draws are 0 or all 1, the interval is that of a share of so many.
-        biased: whether draws lie to one side of the figure, as means over labels do, since a draw lacks rare ones: as
-            far as draws are beside it, the figure is beside the truth on the other side (Davison and Hinkley 1997,
-            5.2.1). Where a label or two are rare the draws themselves say more; so both intervals are in this one.
+        value_B: the values.
+        rows: the number of rows it rests on: if all draws are 0 or all 1, the interval is that of a share of so many.
+        biased: whether draws lie to one side of the figure, as means over labels do, since a draw lacks rare labels:
+            the truth then lies as far beyond the figure on the other side (Davison and Hinkley 1997, 5.2.1). If a label
+            or two are rare the draws themselves are more reliable; so both intervals are included.
     """
     tail = 50 * (1 - CONFIDENCE)
     low, high = np.percentile(value_B[1:], [tail, 100 - tail])

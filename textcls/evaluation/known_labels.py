@@ -1,4 +1,4 @@
-"""Labels of rows by the names that a model has for them, in Python as in files."""
+"""Map the labels of rows to the names that a model has for them, in Python as in files."""
 
 import warnings
 from collections.abc import Iterable, Iterator
@@ -12,7 +12,7 @@ from textcls.model.artifact import ModelInfo
 
 @contextmanager
 def warned() -> Iterator[BadRows]:
-    """Warn at the end of labels that were read as others."""
+    """Warn, on exit, of labels that were read as others."""
     bad = BadRows()
     yield bad
     for sentence in bad.odd_rows():
@@ -20,7 +20,7 @@ def warned() -> Iterator[BadRows]:
 
 
 def as_known(rows: Iterable[tuple[Any, Any]], info: ModelInfo) -> Iterator[tuple[Any, Any]]:
-    """Yield the rows, each label, or each of a set, by its name in the model."""
+    """Yield the rows with each label, or each label of a set, replaced by its name in the model."""
     names = LabelNames.of_models(info)
     with warned() as bad:
         for text, target in rows:

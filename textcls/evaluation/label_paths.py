@@ -1,4 +1,4 @@
-"""How good answers are that are paths of a tree: by level, by hierarchical precision and recall, and how deep."""
+"""Evaluate answers that are paths of a tree: by level, by hierarchical precision and recall, and by depth."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -18,13 +18,13 @@ class Level:
 
     Attributes:
         level: its number, from 1.
-        nodes: how many the model knows there.
-        accuracy: the share of the rows whose most probable node there, by the sum of its labels, is the right one.
-        accuracy_of_labels: that of the node above the most probable label.
-        stopped: how many rows have their deepest sure node there.
-        stopped_right: for how many of these it is the right one, or above it.
-        point: the lowest threshold at which nodes of this level, found from the root down, are right in the share that
-            was asked for; None without one, or where no threshold does that.
+        nodes: how many nodes the model knows at this level.
+        accuracy: the share of rows whose most probable node at this level, by the sum of its labels, is right.
+        accuracy_of_labels: the accuracy of the node above the most probable label.
+        stopped: how many rows have their deepest sure node at this level.
+        stopped_right: for how many of these it is the right node, or above it.
+        point: the lowest threshold at which the requested share of the nodes of this level, found from the root down,
+            is right; None if none was requested, or no threshold reaches it.
     """
 
     level: int
@@ -42,16 +42,16 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class PathEvaluation:
-    """How a model of labels in a tree fared.
+    """The evaluation of a model whose labels form a tree.
 
     Attributes:
-        levels: the levels of the tree, the first being 1.
-        precision: hierarchical precision of the most probable label: of all nodes on the paths that were answered, the
-            share that is on the right ones.
-        recall: the share of all nodes on the right paths that are on those answered.
-        threshold: the least probability of a node to be sure.
+        levels: the levels of the tree, numbered from 1.
+        precision: hierarchical precision of the most probable label: the share of all nodes on the answered paths that
+            are on the right ones.
+        recall: the share of all nodes on the right paths that are on the answered ones.
+        threshold: the least probability at which a node is sure.
         unsure: rows without any sure node.
-        target_precision: the share of right nodes that each level has a threshold for; None if none was asked for.
+        target_precision: the share of right nodes that each level has a threshold for; None if none was requested.
     """
 
     levels: tuple[Level, ...]
@@ -89,8 +89,8 @@ def evaluate_paths(
         paths: the tree.
         probabilities_RC: the probabilities of the labels [rows, labels].
         right: the label of each row, which the model need not know.
-        threshold: the least probability of a node to be sure; 0.5 by default.
-        target_precision: also find the lowest threshold of each level at which its nodes are right in such a share.
+        threshold: the least probability at which a node is sure; 0.5 by default.
+        target_precision: also find the lowest threshold of each level at which this share of its nodes is right.
     """
     threshold = SURE if threshold is None else threshold
     right_paths = [paths.path(label) for label in right]
@@ -129,7 +129,7 @@ def evaluate_paths(
 def _points(
     paths: LabelPaths, probabilities_RC: NDArray[np.floating[Any]], right: Sequence[Path], target: float | None
 ) -> Iterator[OperatingPoint | None]:
-    """Yield what is the lowest threshold of each level at which its nodes are right in a share `target`."""
+    """Yield the lowest threshold of each level at which a share `target` of its nodes is right."""
     for level, (nodes, at_R, score_R) in enumerate(paths.descent(probabilities_RC), 1):
         there_R = score_R >= 0
         if target is None or not there_R.any():

@@ -1,4 +1,4 @@
-"""A model that may give several labels evaluated on labelled rows."""
+"""Evaluate a model that may give several labels on labelled rows."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ from textcls.evaluation.unknown_labels import names_of, unknown_labels
 from textcls.model.classifier import Classifier, Text
 from textcls.model.label_sets import LabelSet, of_python
 
-# Of a text: all its labels, or the probability of each.
+# The labels of a text: all of them, or the probability of each.
 Labels = Collection[str] | Mapping[str, float]
 
-# Where fewer rows have a label, what a threshold reaches on them is a matter of luck.
+# If fewer rows have a label, what a threshold reaches on them is a matter of luck.
 FEW_ROWS: Final = 20
 
 
@@ -31,8 +31,8 @@ class ChosenThresholds(NamedTuple):
 
     Attributes:
         thresholds: the thresholds of each label.
-        few: numbers of the labels that under `FEW_ROWS` rows have, whose probabilities had a say.
-        unreached: numbers of those of which no threshold reaches the goal, which are assigned by probabilities alone.
+        few: numbers of the labels that fewer than `FEW_ROWS` rows have, for which probabilities count as well.
+        unreached: numbers of the labels for which no threshold reaches the goal; probabilities alone decide on them.
     """
 
     thresholds: tuple[float, ...]
@@ -42,16 +42,16 @@ class ChosenThresholds(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LabelSetEvaluation(InNotebooks):
-    """How a model that may give several labels fared on labelled rows.
+    """The evaluation of a model that may give several labels.
 
     Attributes:
-        report: the report of all rows, at the thresholds asked for, chosen, or else of the model.
+        report: the report on all rows, at the requested or chosen thresholds, or else those of the model.
         unknown_labels: labels of the rows that the model does not know, and never assigns.
-        goal: what the thresholds were chosen to reach on these rows; None if they were not.
-        few: labels that under `FEW_ROWS` rows have: their thresholds rest on their probabilities as well.
-        unreached: labels of which no threshold reaches the goal: they are assigned from that probability on which
-            promises it.
-        learned: about which share of the rows the model has learned from (`LearnedRows.share`).
+        goal: what the thresholds were chosen to reach on these rows; None if they were not chosen.
+        few: labels that fewer than `FEW_ROWS` rows have: their thresholds rely on their probabilities as well.
+        unreached: labels for which no threshold reaches the goal: they are assigned from the probability that promises
+            it.
+        learned: the approximate share of the rows that the model has learned from (`LearnedRows.share`).
 
     Examples:
         >>> rows = [("my card was charged twice", ["billing"]), ("hello", [])]
@@ -93,13 +93,13 @@ def evaluate(
 
     Args:
         classifier: a model that may give several labels.
-        rows: a text and its labels each, names or a mapping from names to probabilities; those from 1/2 on count.
+        rows: pairs of a text and its labels, names or a mapping from names to probabilities; those from 1/2 on count.
         goal: choose the threshold of each label that reaches it on these rows.
-        threshold: assign each label from this probability on; by default the model's own thresholds count.
+        threshold: assign each label from this probability on; by default the model's own thresholds are used.
 
     Raises:
-        InputError: there are no rows; or one has no labels but one string, or none that are strings; or the model knows
-            none of them.
+        InputError: there are no rows; or one has a string in the place of labels, or labels that are not strings; or
+            the model knows none of them.
     """
     learned = LearnedRows(classifier.info)
     sets = ((text, label_set(labels, i)) for i, (text, labels) in enumerate(classifier.read_rows(rows)))
@@ -123,12 +123,12 @@ def evaluate(
 def choose(goal: Goal, probabilities: NDArray[np.floating[Any]], gold: NDArray[np.bool_]) -> ChosenThresholds:
     """Return the threshold of each label that reaches a goal on rows.
 
-    A label that under `FEW_ROWS` rows have counts partly as its probabilities expect: with n rows by `EXPECTED_ROWS` /
-    (`EXPECTED_ROWS` + n). Where no threshold reaches the goal, the probability that promises it is the threshold.
+    A label of n rows, fewer than `FEW_ROWS`, partly counts as its probabilities expect, with weight `EXPECTED_ROWS` /
+    (`EXPECTED_ROWS` + n). If no threshold reaches the goal, the probability that promises it is the threshold.
 
     Args:
         goal: what is to be reached.
-        probabilities: calibrated [rows, labels].
+        probabilities: calibrated probabilities [rows, labels].
         gold: which labels each row has [rows, labels].
     """
     thresholds, few, unreached = [], [], []
@@ -142,7 +142,7 @@ def choose(goal: Goal, probabilities: NDArray[np.floating[Any]], gold: NDArray[n
 
 
 def few_rows_sentence(few: Sequence[str]) -> str:
-    """Say which labels under `FEW_ROWS` rows have, where thresholds were chosen."""
+    """State which labels have fewer than `FEW_ROWS` rows, if thresholds were chosen."""
     return f"Under {FEW_ROWS} rows have {names_of(few)}: there the threshold rests on the probabilities as well."
 
 
@@ -165,19 +165,19 @@ def label_set(labels: Labels, row: int) -> LabelSet:
 
 
 def present(labels: LabelSet) -> frozenset[str]:
-    """Return the labels of a row that count as there: those of a probability of a half or more."""
+    """Return the labels of a row that count as present: those with a probability of at least a half."""
     return frozenset(name for name, share in labels.items() if share >= 0.5)
 
 
 def indicators(sets: Sequence[Collection[str]], names: Sequence[str]) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
-    """Return which labels each row has [rows, labels], the model's and then those that it does not know, and these.
+    """Return which labels each row has [rows, labels], the model's and then those it does not know, and the latter.
 
     Args:
         sets: the labels of each row.
         names: the model's.
 
     Raises:
-        InputError: there is none, or the model knows none of them.
+        InputError: there are no labels, or the model knows none of them.
     """
     if not any(sets):
         none = "The row has no label" if len(sets) == 1 else f"None of the {len(sets):,} rows has a label"
@@ -187,7 +187,7 @@ def indicators(sets: Sequence[Collection[str]], names: Sequence[str]) -> tuple[N
 
 
 def which_of(sets: Sequence[Collection[str]], names: Sequence[str]) -> NDArray[np.bool_]:
-    """Return which of the names each row has [rows, names]; of other labels nothing."""
+    """Return which of the names each row has [rows, names]; other labels are ignored."""
     number = {name: i for i, name in enumerate(names)}
     found = np.zeros((len(sets), len(number)), np.bool_)
     for row, labels in enumerate(sets):

@@ -1,4 +1,4 @@
-"""Between which values figures lie where rows may have several labels: rows are drawn again, with all their labels.
+"""Confidence intervals of figures if rows may have several labels: rows are redrawn with all their labels.
 
 A row is drawn as a whole (Efron 1979), since its labels are dependent. Sides that answered the same rows share the
 draws.
@@ -19,13 +19,13 @@ Bools = NDArray[np.bool_]
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
-# Numbers that are held at once of the draws: of a hundred thousand kinds of rows, or as many labels, all draws together
-# would fill the memory.
+# Numbers of the draws that are in memory at once: with a hundred thousand kinds of rows, or as many labels, all draws
+# together would fill it.
 _AT_ONCE: Final = 4_000_000
 
 
 class LabelSetIntervals(NamedTuple):
-    """The same figures, each with its interval."""
+    """The figures, each with its interval."""
 
     micro_f1: Estimate
     macro_f1: Estimate
@@ -34,9 +34,9 @@ class LabelSetIntervals(NamedTuple):
 
 
 def label_set_intervals(gold_NC: Bools, assigned_NC: Bools, seed: int = 0) -> LabelSetIntervals:
-    """Return the figures of answers with their intervals; that of a share of rows is Wilson's.
+    """Return the figures of answers with their intervals; the interval of a share of rows is Wilson's.
 
-    Where all draws are alike, see `textcls.evaluation.intervals.f1_intervals`.
+    For draws that are all alike, see `textcls.evaluation.intervals.f1_intervals`.
 
     Args:
         gold_NC: which labels each row has; there is a row.
@@ -58,7 +58,7 @@ def label_set_intervals(gold_NC: Bools, assigned_NC: Bools, seed: int = 0) -> La
 
 
 def label_set_figures(gold_NC: Bools, assigned_NC: Bools) -> DrawnFigures:
-    """Return the figures of the rows as they are, without any draw.
+    """Return the figures of the rows as they are, without any draws.
 
     Raises:
         MissingExtraError: SciPy is not installed.
@@ -67,7 +67,7 @@ def label_set_figures(gold_NC: Bools, assigned_NC: Bools) -> DrawnFigures:
 
 
 def drawn_figures(gold_NC: Bools, sides: Sequence[Bools], seed: int = 0) -> list[DrawnFigures]:
-    """Return the figures of each side on the rows, and on `DRAWS` draws of them, the same for all.
+    """Return the figures of each side on the rows, and on `DRAWS` draws of them, shared by all sides.
 
     Args:
         gold_NC: which labels each row has; there is a row.
@@ -87,16 +87,16 @@ def drawn_figures(gold_NC: Bools, sides: Sequence[Bools], seed: int = 0) -> list
 
 
 def _kinds(flags: Sequence[Bools]) -> tuple[Int64, Int64]:
-    """Return the first row of each kind, and how many rows are of it."""
+    """Return the first row of each kind, and the number of rows of that kind."""
     packed = np.packbits(np.concatenate(flags, 1), axis=1)
-    # One opaque value a row is sorted far faster than its bytes one by one.
+    # One opaque value per row is sorted far faster than its separate bytes.
     rows = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1])))[:, 0]
     _, first_K, count_K = np.unique(rows, return_index=True, return_counts=True)
     return first_K.astype(np.int64), count_K.astype(np.int64)
 
 
 def _draws(count_K: Int64, labels: int, seed: int) -> Iterator[Int64]:
-    """Yield how many rows of each kind there are, and then in each draw, some draws at a time [B, K]."""
+    """Yield how many rows of each kind there are, first in the data and then in each draw, a batch at a time [B, K]."""
     yield count_K[None]
     random, rows = np.random.default_rng(seed), int(count_K.sum())
     step = max(1, _AT_ONCE // max(len(count_K), labels))

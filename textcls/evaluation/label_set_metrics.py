@@ -1,7 +1,7 @@
-"""How good the answers are where a text may have several labels, or none.
+"""Measure how good answers are if a text may have several labels, or none.
 
-F1, average precision and ranking loss, that of rows with labels, are scikit-learn's, which comes with the extra
-`textcls[train]` and is imported on use; calibration is that of each label by itself.
+F1, average precision and ranking loss (of rows with labels) are scikit-learn's, which comes with the extra
+`textcls[train]` and is imported on use; calibration is measured for each label separately.
 """
 
 from collections import Counter
@@ -17,15 +17,15 @@ from textcls.evaluation.metrics import Float, ReliabilityBin, calibration_gap, r
 
 Bools = NDArray[np.bool_]
 
-# So many pairs of labels that are mixed up are told.
+# This many pairs of confused labels are reported.
 PAIRS: Final = 20
-# Of a row that is far off, so many labels on either side are counted.
+# For a row with many errors, this many labels on either side are counted.
 _OF_A_ROW: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
 class LabelSetLabelReport:
-    """How one label fared.
+    """The figures of one label.
 
     Attributes:
         label: its name.
@@ -33,10 +33,10 @@ class LabelSetLabelReport:
         precision: share of the rows that were assigned it and have it.
         recall: share of the rows that have it and were assigned it.
         f1: their harmonic mean.
-        average_precision: that of the order of rows by its probability; None if no row has it.
+        average_precision: the average precision of ranking rows by its probability; None if no row has it.
         ece: expected calibration error of its probability, 0 to 1.
-        rows: how many have it.
-        assigned: how many were assigned it.
+        rows: how many rows have it.
+        assigned: how many rows were assigned it.
     """
 
     label: str
@@ -52,23 +52,23 @@ class LabelSetLabelReport:
 
 @dataclass(frozen=True, slots=True)
 class LabelSetReport:
-    """How a model fared on rows with several labels each.
+    """The figures of a model on rows with several labels each.
 
     Attributes:
         rows: number of rows.
         exact: share of rows whose assigned labels are exactly theirs.
         micro_f1: F1 of all labels of all rows together.
         macro_f1: mean F1 of the labels that occur.
-        samples_f1: mean F1 of the rows; 1 for one without labels that was assigned none.
-        average_precision: mean of the labels that occur.
-        ranking_loss: share of the pairs of a label that a row has and one that it has not which stand in the wrong
+        samples_f1: mean F1 of the rows; 1 for a row without labels that was assigned none.
+        average_precision: mean over the labels that occur.
+        ranking_loss: share of the pairs of a label that a row has and one that it does not have which are in the wrong
             order.
-        ece: expected calibration error, the mean of the labels that the model knows.
-        cross_entropy: mean cross-entropy of a row in nats, summed over the labels; None of no rows, and of rows with
+        ece: expected calibration error, the mean over the labels that the model knows.
+        cross_entropy: mean cross-entropy per row in nats, summed over the labels; None without rows, or if rows have
             labels that the model does not know.
         labels: each label that the model or the data knows.
         mixed_up: pairs of labels, the most frequent first: one that rows have and were not assigned, one that they were
-            assigned and have not, and in how many rows.
+            assigned and do not have, and the number of rows.
         reliability: see `metrics.reliability_of_labels`.
     """
 
@@ -106,15 +106,15 @@ def report(
     Args:
         probabilities: calibrated, columns in the order of `names`.
         gold: which labels each row has; columns are `names` followed by `unknown`.
-        thresholds: of `names`.
+        thresholds: the thresholds of `names`.
         names: the labels the model knows.
-        unknown: labels of the data that it does not know, and never assigns.
-        assigned: which of `names` each row was assigned, if it is not by `thresholds`.
+        unknown: labels of the data that the model does not know, and never assigns.
+        assigned: which of `names` each row was assigned, if not determined by `thresholds`.
     """
     require()
     every = [*names, *unknown]
     known = len(names)
-    # As a Classifier compares: thresholds are rounded to the type of the probabilities.
+    # Compared as a Classifier does: thresholds are rounded to the type of the probabilities.
     answered = probabilities >= np.array(thresholds, probabilities.dtype) if assigned is None else assigned
     assigned = np.zeros(gold.shape, np.bool_)
     assigned[:, :known] = answered
@@ -164,19 +164,19 @@ def _label_report(name: str, threshold: float, scores: Float, gold: Bools, assig
 def _unknown_report(name: str, has: int, rows: int) -> LabelSetLabelReport:
     """Return the report of a label that is never assigned and always has a probability of 0, as `_label_report` would.
 
-    Files may hold thousands of labels that are a mistake.
+    Files may contain thousands of labels by mistake.
     """
     share = has / max(1, rows)
     return LabelSetLabelReport(name, 1.0, 0.0, 0.0, 0.0, share if has else None, share, has, 0)
 
 
 def calibration_error(probabilities: Float, gold: Bools) -> float:
-    """Return the mean calibration error of the labels [rows, labels]."""
+    """Return the mean calibration error over the labels [rows, labels]."""
     return _mean([calibration_gap(probabilities[:, i], gold[:, i]) for i in range(gold.shape[1])])
 
 
 def f1(right: Bools, assigned: Bools, gold: Bools) -> float:
-    """Return the F1 of some labels of some rows together: 0 where there is none to find and none was assigned."""
+    """Return the F1 of some labels of some rows together: 0 if there are none to find and none were assigned."""
     answers = int(assigned.sum()) + int(gold.sum())
     return 2 * int(right.sum()) / answers if answers else 0.0
 
@@ -190,7 +190,7 @@ def _samples_f1(assigned: Bools, gold: Bools) -> float:
 
 
 def _wider(probabilities: Float, labels: int) -> Float:
-    """Return probabilities of so many labels: of those that the model does not know 0."""
+    """Return probabilities of this many labels: 0 for those that the model does not know."""
     return np.pad(probabilities, ((0, 0), (0, labels - probabilities.shape[1])))
 
 
@@ -201,7 +201,7 @@ def _ranking_loss(probabilities: Float, gold: Bools) -> float:
 
 
 def cross_entropy(probabilities: Float, gold: Bools) -> float:
-    """Return the mean cross-entropy of a row in nats, summed over the labels [rows, labels]; there is a row."""
+    """Return the mean cross-entropy per row in nats, summed over the labels [rows, labels]; rows must not be empty."""
     right = np.where(gold, probabilities, 1 - probabilities.astype(np.float64))
     return float(-np.log(np.maximum(right, np.finfo(np.float32).tiny)).sum(1).mean())
 

@@ -1,4 +1,4 @@
-"""How good the answers are: accuracy and F1 as scikit-learn has them, calibration by Guo et al. 2017 (1706.04599)."""
+"""Metrics: accuracy and F1 as in scikit-learn, and calibration as in Guo et al. 2017 (1706.04599)."""
 
 import math
 from collections.abc import Sequence
@@ -15,15 +15,15 @@ Int64 = NDArray[np.int64]
 Float = NDArray[np.floating[Any]]
 
 BINS: Final = 15
-# Among so many of the best labels the right one is looked for, too.
+# The right label is also looked for among this many of the best labels.
 TOP: Final = (3, 5)
-# Rows that are compared at a time, so that of thousands of labels little is held.
+# Rows that are compared at a time, to limit memory with thousands of labels.
 _BLOCK: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class LabelReport:
-    """How one label fared: precision, recall, F1, and how many rows carry it."""
+    """The figures of one label: precision, recall, F1, and how many rows have it."""
 
     label: str
     precision: float
@@ -34,9 +34,9 @@ class LabelReport:
 
 @dataclass(frozen=True, slots=True)
 class ReliabilityBin:
-    """Rows of about the same confidence: how many, their mean confidence, and how many are answered right.
+    """Rows of similar confidence: how many, their mean confidence, and how many are answered correctly.
 
-    The share of these lies between `low` and `high`.
+    The share of correct answers lies between `low` and `high`.
     """
 
     rows: int
@@ -53,17 +53,17 @@ class ReliabilityBin:
 
 @dataclass(frozen=True, slots=True)
 class ClassificationReport:
-    """How a model fared on labelled rows.
+    """The figures of a model on labelled rows.
 
     Attributes:
         rows: number of rows.
         accuracy: share of rows whose best label is the right one.
         macro_f1: mean F1 of the labels that occur.
         ece: expected calibration error, 0 to 1, `BINS` bins of equal width.
-        cross_entropy: see `cross_entropy`; None of no rows, and where a label is unknown, whose logarithm is infinite.
-        perplexity: its exponential: among how many labels, all alike, a guess would be as good.
+        cross_entropy: see `cross_entropy`; None without rows, and if a label is unknown, as its logarithm is infinite.
+        perplexity: its exponential: the number of equally likely labels among which a guess would be as good.
         labels: each label that the model or the data knows.
-        counts: rows by true and answered label, which are places in `labels`; of pairs that occur.
+        counts: rows per true and answered label, given as indices into `labels`, for the pairs that occur.
         top_k_accuracy: see `top_k_accuracy`, for each k of `TOP` that is fewer than the model's labels.
         reliability: see `reliability`.
     """
@@ -89,7 +89,7 @@ class ClassificationReport:
 
     @property
     def confusions(self) -> tuple[tuple[str, str, int], ...]:
-        """The right label, the answer, and how many rows, of all that are mixed up; the most frequent first."""
+        """The right label, the answer, and the number of rows of each confusion; the most frequent first."""
         wrong = sorted((pair for pair in self.counts if pair[0] != pair[1]), key=lambda pair: -pair[2])
         names = [label.label for label in self.labels]
         return tuple((names[right], names[answered], rows) for right, answered, rows in wrong)
@@ -97,7 +97,7 @@ class ClassificationReport:
     def as_json(self) -> dict[str, Any]:
         """Return the report as plain data."""
         found = asdict(self)
-        # In the place of the counts of pairs.
+        # The matrix replaces the counts of pairs.
         return {("confusion" if key == "counts" else key): found[key] for key in found} | {"confusion": self.confusion}
 
 
@@ -106,13 +106,13 @@ def expected_calibration_error(probabilities: Float, labels: Int64) -> float:
 
     Args:
         probabilities: [rows, labels].
-        labels: the right label of each row; any index that is not a column counts as wrong.
+        labels: the right label of each row; an index that is not a column counts as wrong.
     """
     return calibration_gap(probabilities.max(1), probabilities.argmax(1) == labels)
 
 
 def calibration_gap(probability_N: Float, right_N: NDArray[np.bool_]) -> float:
-    """Return the mean gap between a probability and the share of rows that it is right of, likewise."""
+    """Return the mean gap between a probability and the share of rows for which it is right, likewise."""
     gap = np.bincount(_bins(probability_N), probability_N - right_N, BINS)
     return float(np.abs(gap).sum() / max(1, len(right_N)))
 
@@ -132,9 +132,9 @@ def reliability(confidence: Float, right: NDArray[np.bool_]) -> tuple[Reliabilit
 
 
 def reliability_of_labels(probabilities: Float, has: NDArray[np.bool_]) -> tuple[ReliabilityBin, ...]:
-    """Return the bins of the probabilities of all labels of all rows: "rows" are pairs of a row and a label.
+    """Return the bins of the probabilities of all labels of all rows; their "rows" are pairs of a row and a label.
 
-    The labels of a row are dependent, and the intervals are those of rows drawn as wholes.
+    The labels of a row are dependent, so the intervals are those of rows drawn as wholes.
 
     Args:
         probabilities: the probabilities of the labels [rows, labels].
@@ -163,28 +163,28 @@ def _bins(confidence: Float) -> Int64:
 
 
 def cross_entropy(probabilities: Float, labels: Int64) -> float | None:
-    """Return the mean negative log-likelihood of the right labels in nats; None if there is none, or it is infinite.
+    """Return the mean negative log-likelihood of the right labels in nats; None without rows, or if it is infinite.
 
     This is the cross-entropy of the predictions, whose exponential is the perplexity (Jelinek et al. 1977); the entropy
-    of the predictions themselves, which some texts put in its place, says nothing of the right labels.
+    of the predictions themselves, which some texts use instead, says nothing about the right labels.
 
     Args:
-        probabilities: calibrated, [rows, labels].
-        labels: the right label of each row; one that `probabilities` have no column of has a chance of 0.
+        probabilities: calibrated probabilities [rows, labels].
+        labels: the right label of each row; one without a column in `probabilities` has a probability of 0.
     """
     if not len(labels) or labels.min() < 0 or labels.max() >= probabilities.shape[1]:
         return None
     right = probabilities[np.arange(len(labels)), labels].astype(np.float64)
-    # What 32 bits have rounded to zero was not impossible.
+    # A probability that was rounded to zero in 32 bits was not impossible.
     return float(-np.log(np.maximum(right, np.finfo(np.float32).tiny)).mean())
 
 
 def top_k_accuracy(probabilities: Float, labels: Int64) -> dict[int, float]:
-    """Return for each k of `TOP` the share of rows whose right label is among the k that are answered first.
+    """Return for each k of `TOP` the share of rows whose right label is among the first k answers.
 
     Args:
-        probabilities: [rows, labels]; of two that are alike the first column comes first.
-        labels: the right label of each row; one that `probabilities` have no column of is never among them.
+        probabilities: [rows, labels]; of two equal ones the first column comes first.
+        labels: the right label of each row; one without a column in `probabilities` is never among them.
     """
     columns = probabilities.shape[1]
     places = np.empty(len(labels), np.int64)
@@ -195,7 +195,7 @@ def top_k_accuracy(probabilities: Float, labels: Int64) -> dict[int, float]:
 
 
 def _places(probabilities: Float, labels: Int64) -> Int64:
-    """Return how many labels are answered before the right one, in each row; all of them if that has no column."""
+    """Return how many labels are ranked above the right one in each row; all of them if it has no column."""
     columns = probabilities.shape[1]
     known, right = labels < columns, np.minimum(labels, columns - 1)[:, None]
     chance = np.take_along_axis(probabilities, right, 1)
@@ -205,7 +205,7 @@ def _places(probabilities: Float, labels: Int64) -> Int64:
 
 
 def require() -> None:
-    """Find out before the work, and not after it, whether intervals and the figures of several labels can be had.
+    """Check, before the work rather than after it, that intervals and the figures of several labels can be computed.
 
     Raises:
         MissingExtraError: scikit-learn or SciPy is not installed.
@@ -221,9 +221,9 @@ def report(
 
     Args:
         probabilities: calibrated, columns in the order of `names`.
-        labels: index into `names` followed by `unknown`.
+        labels: indices into `names` followed by `unknown`.
         names: the labels the model knows.
-        unknown: labels of the data that it does not know; every such row counts as an error.
+        unknown: labels of the data that the model does not know; every such row counts as an error.
     """
     if not len(labels):
         zero = tuple(LabelReport(name, 0.0, 0.0, 0.0, 0) for name in (*names, *unknown))

@@ -1,11 +1,10 @@
-"""Selective prediction: the threshold below which a model abstains, to keep a promise of precision on labelled rows.
+"""Selective prediction: the threshold below which a model abstains, so as to reach a precision on labelled rows.
 
-A row is accepted if its confidence, the probability of its best label, is not below the threshold. Scores are given
-to six digits, so rows that differ by less stand or fall together: a threshold between them would let the last bits of a
-sum decide.
+A row is accepted if its confidence, the probability of its best label, is not below the threshold. Scores are given to
+six digits, so rows that differ by less stay together: a threshold between them would depend on the last bits of a sum.
 
-The bound of the precision is that of Clopper and Pearson (1934), by SciPy, which comes with the extra `textcls[train]`;
-it is imported on use.
+The bound of the precision is that of Clopper and Pearson (1934), computed by SciPy, which comes with the extra
+`textcls[train]` and is imported on use.
 """
 
 from dataclasses import asdict, dataclass
@@ -27,13 +26,13 @@ _DIGITS: Final = 9
 
 @dataclass(frozen=True, slots=True)
 class OperatingPoint:
-    """What a threshold gives on labelled rows: how many are answered, and how many of these right.
+    """The result of a threshold on labelled rows: how many are answered, and how many of these correctly.
 
     Attributes:
         threshold: confidence below which a row is not answered.
         rows: number of rows.
         accepted: rows that are answered.
-        right: those of them that are answered right.
+        right: those of them that are answered correctly.
     """
 
     threshold: float
@@ -52,7 +51,7 @@ class OperatingPoint:
         return self.right / self.accepted if self.accepted else None
 
     def lower_bound(self) -> float:
-        """Return what the precision is at least with `CONFIDENCE` (Clopper-Pearson, one-sided).
+        """Return the lower bound of the precision at level `CONFIDENCE` (Clopper-Pearson, one-sided).
 
         Raises:
             MissingExtraError: SciPy is not installed.
@@ -70,16 +69,16 @@ class OperatingPoint:
 
 
 def at(threshold: float, confidence: Floats, right: Bools) -> OperatingPoint:
-    """Return how `threshold` does on rows of this confidence, of which some are answered right."""
-    # As a Classifier compares: the threshold is rounded to the type of the confidence.
+    """Return the result of `threshold` on rows of this confidence, given which are answered correctly."""
+    # Compared as a Classifier does: the threshold is rounded to the type of the confidence.
     accepted = confidence >= confidence.dtype.type(threshold)
     return OperatingPoint(threshold, len(confidence), int(accepted.sum()), int((accepted & right).sum()))
 
 
 def choose(target: float, confidence: Floats, right: Bools) -> tuple[OperatingPoint, bool]:
-    """Return the lowest threshold whose accepted rows are right in a share `target`, and True.
+    """Return the lowest threshold at which a share `target` of the accepted rows is right, and True.
 
-    If there is none, that of the highest precision that can be reached, and False; of several the lowest.
+    If there is none, return the one with the highest precision that can be reached, the lowest of several, and False.
 
     Raises:
         ConfigError: the target is not a share, or there are no rows.
@@ -96,23 +95,23 @@ def choose(target: float, confidence: Floats, right: Bools) -> tuple[OperatingPo
 
 
 class Cuts:
-    """Where rows can be parted by a threshold, from few that are answered to all: between scores that differ.
+    """The cuts at which a threshold can split rows, from few answered rows to all: between scores that differ.
 
     Attributes:
         accepted: how many rows are answered at each.
-        right: how many of these right.
+        right: how many of these are right.
     """
 
     def __init__(self, confidence: Floats, right: Bools) -> None:
         self._confidence, self._is_right = confidence, right
         order = np.argsort(-confidence, kind="stable")
         self._falling = confidence[order].astype(np.float64)
-        # Up to the last row of each group of rows that stand or fall together.
+        # The last row of each group of rows that stay together.
         last = np.flatnonzero(np.append(self._falling[:-1] - self._falling[1:] > SAME, True))
         self.accepted, self.right = last + 1, np.cumsum(right[order])[last]
 
     def point(self, cut: int) -> OperatingPoint:
-        """Return what is reached there, at a threshold of few digits."""
+        """Return the operating point at a cut, with a threshold of few digits."""
         accepted = int(self.accepted[cut])
         inside = self._falling[accepted - 1 : accepted + 1]
         threshold = between(float(inside[1]), float(inside[0])) if len(inside) > 1 else 0.0
@@ -120,7 +119,7 @@ class Cuts:
 
 
 def between(low: float, high: float) -> float:
-    """Return a number of few digits that is well inside."""
+    """Return a number of few digits well inside the interval."""
     middle, margin = (low + high) / 2, (high - low) / 8
     short = (round(middle, digits) for digits in range(1, _DIGITS))
     return next((number for number in short if low + margin < number < high - margin), middle)

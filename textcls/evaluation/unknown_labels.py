@@ -1,4 +1,4 @@
-"""Labels of rows that a model does not know: such rows count as errors, and where all are such, there is a mistake."""
+"""Labels of rows that a model does not know: such rows count as errors, and if all are unknown, there is a mistake."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -8,7 +8,7 @@ from textcls.errors import InputError
 from textcls.model.label_paths import LabelPaths
 from textcls.model.labels import BETWEEN_LEVELS, plain_name
 
-# Labels that a sentence names.
+# The number of labels that a sentence names.
 _NAMED: Final = 8
 _LONGEST: Final = 60
 
@@ -27,13 +27,13 @@ def unknown_labels(
     Args:
         right: the labels of all rows.
         known: the labels of the model.
-        rows: how many there are.
-        knows: who knows these labels, for the message.
-        what: what may be the wrong one then, likewise.
+        rows: the number of rows.
+        knows: the owner of these labels, for the message.
+        what: what may be the wrong one in that case, likewise.
         tree: the tree of the model's labels, if they are paths.
 
     Raises:
-        InputError: it knows none of them, nor a node of their paths.
+        InputError: the model knows none of them, nor a node of their paths.
     """
     given = set(right)
     unknown = tuple(sorted(given - set(known)))
@@ -47,7 +47,7 @@ def unknown_labels(
 
 
 def unknown_labels_sentence(unknown: Sequence[str], known: Sequence[str], who: str = "The model") -> str:
-    """Say which labels of the rows the model does not know, and what of its own may be meant."""
+    """State which labels of the rows the model does not know, and which of its own may be meant."""
     above = [one for one in unknown if any(label.startswith(f"{one}{BETWEEN_LEVELS}") for label in known)]
     ends = Counter(label.rpartition(BETWEEN_LEVELS)[2] for label in known if BETWEEN_LEVELS in label)
     ambiguous = [one for one in unknown if one not in above and ends[one] > 1]
@@ -70,12 +70,12 @@ def unknown_labels_sentence(unknown: Sequence[str], known: Sequence[str], who: s
 
 
 def never_assigned_sentence(unknown: Sequence[str], known: Sequence[str], who: str = "The model") -> str:
-    """Say which labels of the rows a model that may give several does not know, and what of its own may be meant."""
+    """State which labels of the rows a multi-label model does not know, and which of its own may be meant."""
     return f"{who} does not know {names_of(unknown, known)}, and so never assigns such labels."
 
 
 def names_of(labels: Sequence[str], known: Sequence[str] = ()) -> str:
-    """Return some labels as a sentence names them, each with the known one that may be meant, as `1` for `1.0`."""
+    """Return labels as a sentence names them, each with the known one that may be meant, such as `1` for `1.0`."""
     shown = [_with_meant(label, known) for label in labels[:_NAMED]]
     more = len(labels) - len(shown)
     return ", ".join(shown) + (f" and {more:,} more label{'s' * (more != 1)}" if more else "")

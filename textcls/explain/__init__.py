@@ -1,1 +1,1 @@
-"""What explains answers, and the model as a whole."""
+"""Explanations of answers, and of the model as a whole."""

@@ -1,4 +1,4 @@
-"""What else a category beside the text could be for another answer: each column by itself, the text as it is."""
+"""Find other values of a category beside the text that change the answer: one column at a time, with the same text."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from textcls.model.columns import columns_of_cells, pack
 from textcls.model.explanation import Explanation
 from textcls.model.prediction import Prediction
 
-# Values of a column that are tried, the most frequent of the training first, and of all columns together.
+# The number of values tried, the most frequent in training first, per column and for all columns together.
 VALUES_TRIED: Final = 20
 MOST_TRIED: Final = 400
 
@@ -22,9 +22,9 @@ class ColumnChange:
 
     Attributes:
         column: its name.
-        value: what stands in it; empty where it is missing.
-        by: what would change the answer: of several values the one that does it most surely.
-        label: what it is answered then; the others are those of `textcls.explain.counterfactual.Counterfactual`.
+        value: its present value; empty if it is missing.
+        by: the value that would change the answer; among several, the one that does so most surely.
+        label: the answer then; the other attributes are those of `textcls.explain.counterfactual.Counterfactual`.
     """
 
     column: str
@@ -43,7 +43,7 @@ class ColumnChange:
 
 
 def column_changes(classifier: Classifier, explanation: Explanation, wanted: WantedAnswer) -> tuple[ColumnChange, ...]:
-    """Return what changes the answer to a row, of each category beside its text at most one value.
+    """Return what changes the answer to a row: at most one value for each category beside its text.
 
     Args:
         classifier: the model.
@@ -69,7 +69,7 @@ def column_changes(classifier: Classifier, explanation: Explanation, wanted: Wan
 
 
 def _others(classifier: Classifier, explanation: Explanation) -> Iterator[tuple[int, str]]:
-    """Yield the cells that hold categories, each with the values that it might hold."""
+    """Yield the cells that contain categories, each with the values that it might contain."""
     columns = classifier.info.columns
     by_name = {column.name: column for column in columns if column.kind == "category"}
     for place, name in enumerate(columns_of_cells(columns)):

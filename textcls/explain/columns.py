@@ -8,7 +8,7 @@ from textcls.model.classifier import Classifier
 from textcls.model.columns import Column, count, names_of_cells, pack, told
 from textcls.model.contrast import Float32
 
-# Values of a category that are asked about, the most frequent first.
+# The number of values of a category that are queried, the most frequent first.
 MOST_VALUES: Final = 1000
 _PARTS: Final = (
     tuple(map(str, range(1, 13))),
@@ -18,12 +18,12 @@ _PARTS: Final = (
 
 
 class ColumnEffect(NamedTuple):
-    """What a cell of a column adds.
+    """What the cells of a column add.
 
     Attributes:
         name: the name of the column, with the part of a date: `opened (weekday)`.
-        kind: whether the values are points of a curve, which is a line between two of them, or of a table.
-        values: that were asked about, the missing one last, as a person reads them.
+        kind: whether the values are points of a curve, which is linear between two of them, or rows of a table.
+        values: the values that were queried, in readable form, the missing one last.
         added: what each adds to the logit of each label [values, labels].
     """
 
@@ -34,7 +34,7 @@ class ColumnEffect(NamedTuple):
 
     @property
     def largest(self) -> float:
-        """By how much it moves the label that it moves most."""
+        """How far it moves the label that it moves most."""
         return float(np.ptp(self.added, axis=0).max(initial=0.0))
 
     def strongest_labels(self, most: int) -> list[int]:
@@ -42,7 +42,7 @@ class ColumnEffect(NamedTuple):
         return sorted(np.argsort(-np.ptp(self.added, axis=0), kind="stable")[:most].tolist())
 
     def strongest_values(self, most: int) -> list[int]:
-        """Return the values to show: all points of a curve; of a table those that add most, in their order."""
+        """Return the values to show: all points of a curve; for a table those that add most, in their order."""
         if self.kind == "curve":
             return list(range(len(self.values)))
         strength_V = np.abs(self.added).max(1)
@@ -59,7 +59,7 @@ def column_effects(classifier: Classifier, columns: tuple[Column, ...] | None = 
 
     Args:
         classifier: the model.
-        columns: those of another model, of whose values is asked: a column that the model does not read adds nothing.
+        columns: those of another model, whose values are queried: a column that the model does not read adds nothing.
     """
     own = names_of_cells(classifier.info.columns)
     columns = classifier.info.columns if columns is None else columns

@@ -1,9 +1,9 @@
-"""What would change the answer: the fewest tokens to leave out, or to exchange, for another label; else sentences.
+"""Find what would change the answer: the fewest tokens to leave out or exchange for another label, or else sentences.
 
-The model itself is asked about every changed text, so what is found is exact for it. What is searched is bounded, and
-said: each token by itself, then any two of the strongest, then more of them by a beam. Where so few tokens change
-nothing, as in long texts, whole sentences are left out, the strongest first, and put back where they need not go; where
-no sentences do, tokens likewise.
+The model itself is asked about every changed text, so what is found is exact for it. The search is bounded, and its
+bounds are stated: each token by itself, then any two of the strongest, then more of them by a beam. If so few tokens
+change nothing, as in long texts, whole sentences are left out, the strongest first, and put back if they need not go;
+if no sentences do, tokens likewise.
 """
 
 import math
@@ -26,14 +26,14 @@ from textcls.model.explanation import Explanation
 from textcls.model.prediction import explanation_of
 from textcls.model.units import Unit
 
-# Tokens, the strongest first, that are left out by themselves; of these so many, two at a time; and beyond two.
+# The number of tokens, the strongest first, that are left out singly, then in pairs, and in larger sets.
 SINGLY: Final = 200
 PAIRED: Final = 20
 BEAM: Final = 8
 MOST_CHANGES: Final = 8
-# Texts that the model is asked before anybody looks at the clock.
+# Texts that the model is asked about between two checks of the deadline.
 AT_ONCE: Final = 64
-# So often the model is asked at the most if nothing is exchanged.
+# The most texts that the model is asked about if nothing is exchanged.
 MOST_ASKED: Final = (
     SINGLY + PAIRED * (PAIRED - 1) // 2 + (MOST_CHANGES - 2) * BEAM * PAIRED + 2 * (2 * SINGLY + PAIRED**2) + MOST_TRIED
 )
@@ -48,11 +48,11 @@ class Change:
     """A token that is left out or exchanged, or a sentence that is left out.
 
     Attributes:
-        token: its number, among all tokens or all sentences.
-        start: where it stands in the text.
+        token: its number among all tokens or all sentences.
+        start: where it starts in the text.
         end: where it ends.
-        text: what stands there.
-        by: what stands there instead; None where it is left out.
+        text: the original passage.
+        by: its replacement; None if it is left out.
     """
 
     token: int
@@ -69,14 +69,14 @@ class Counterfactual:
     Attributes:
         changes: in reading order.
         text: the changed text.
-        label: what it is answered; where a text may have several labels, the one that was wanted, or the most probable;
-            where a node was wanted, that.
+        label: the new answer; if a text may have several labels, the one that was wanted, or the most probable; if a
+            node was wanted, that node.
         score: the probability of that.
-        before: the label that was answered, or was explained, before; or the node above it that was to be lost.
+        before: the label that was answered, or explained, before; or the node above it that was to be lost.
         before_score: its probability after the change.
-        smallest: whether no smaller change does it: every single one was tried, and of two every pair of the strongest;
-            of sentences, whether one is enough.
-        several: whether a text may have several labels: then `before` is no longer assigned.
+        smallest: whether no smaller change is known to suffice: every single one was tried, and for two every pair of
+            the strongest; for sentences, whether one is enough.
+        several: whether a text may have several labels: `before` is then no longer assigned.
     """
 
     changes: tuple[Change, ...]
@@ -105,22 +105,22 @@ class Counterfactual:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What was looked for, and what was found.
+    """The extent of a search, and its result.
 
     Attributes:
-        text: what was read of the text.
-        found: the smallest change found; None where there is none within the search.
-        tokens: how many tokens, or words, were tried by themselves.
+        text: the part of the text that was read.
+        found: the smallest change found; None if there is none within the search.
+        tokens: how many tokens, or words, were tried singly.
         asked: about how many texts the model was asked.
-        unit: what was left out: `token`, or `word` where these are letters; `sentence` where no few of them were found.
-        sentences: how many there were to leave out; 0 where that was not tried.
+        unit: what was left out: `token`, or `word` if tokens are letters; `sentence` if no small set of them was found.
+        sentences: how many there were to leave out; 0 if that was not tried.
         against: the label, or node, that was wanted instead; None for any.
         node: the node above labels that was to be lost; None if it was a label.
-        columns: which other category beside the text would change the answer, the text as it is.
-        cut: whether the text goes on behind what was read, which does not move up in place of what is left out.
-        together: whether several tokens at once were tried.
+        columns: other categories beside the text that would change the answer, with the same text.
+        cut: whether the text continues beyond what was read; the rest does not move up to replace what is left out.
+        together: whether several tokens were tried at once.
         one_by_one: whether they were left out one after another, however many.
-        by: what is tried first: `token`, or `word` where tokens are letters.
+        by: what is tried first: `token`, or `word` if tokens are letters.
     """
 
     text: str
@@ -154,23 +154,23 @@ def counterfactual(
     seconds: float | None = None,
     threshold: float | None = None,
 ) -> Search:
-    """Search the smallest change of `text` that changes its answer.
+    """Search for the smallest change of `text` that changes its answer.
 
     Args:
         classifier: the model.
-        text: the text; its row, where there are columns beside it.
-        label: where a text may have several labels, the one that is to be lost, by default the most probable; where
-            labels are paths of a tree, a node: the labels below it, together more probable than all others, are to be
-            so no more. Of one label it is the answer otherwise.
-        against: the label, or node, that is to be answered instead; by default any other.
-        groups: words that may be exchanged for each other; without any, tokens are left out alone.
-        seconds: how long the search may take; None for as long as it wants.
-        threshold: where a text may have several labels, that of each; by default the model's own.
+        text: the text; its row, if there are columns beside it.
+        label: if a text may have several labels, the one to be lost, by default the most probable; if labels are paths
+            of a tree, a node: the labels below it, together more probable than all others, are to be so no longer.
+            Otherwise it is the answer.
+        against: the label, or node, to be answered instead; by default any other.
+        groups: words that may be exchanged for each other; without any, tokens are only left out.
+        seconds: the time limit of the search; None for no limit.
+        threshold: if a text may have several labels, the threshold of each; by default the model's own.
 
     Raises:
         ConfigError: there is no such label or node, it is not in the answer, or `against` is the answer already.
-        InputError: something else than a text was given.
-        TooLargeError: the search took longer.
+        InputError: something other than a text was given.
+        TooLargeError: the search took longer than allowed.
     """
     deadline = math.inf if seconds is None else monotonic() + seconds
     prediction = classifier.predict(text, explain=True, threshold=threshold)
@@ -195,14 +195,14 @@ def counterfactual(
 
 
 class _Searching:
-    """A search: options, each a token with what replaces it, and sets of options that were asked about."""
+    """A search: options, each a token with its replacement, and sets of options that were asked about."""
 
     def __init__(
         self, classifier: Classifier, explanation: Explanation, wanted: WantedAnswer, groups: Groups, deadline: float
     ) -> None:
         self.classifier, self.wanted, self.deadline = classifier, wanted, deadline
         self.spans: tuple[Span, ...] = explanation.spans
-        # What is not read stays out of it: nothing may slide in from behind.
+        # What was not read is excluded: nothing may move up from behind.
         self.text = explanation.text[: self.spans[-1][1]] if self.spans else ""
         self.row_with = explanation.row_with
         against = None if wanted.against is None else wanted.against.name
@@ -227,7 +227,7 @@ class _Searching:
     def left_out(self) -> Counterfactual | None:
         """Leave out the strongest until the answer changes, then put back each that need not go."""
         speaking = [option for option in self.options[: self.tokens] if self.values[option[0]] > 0]
-        # Of a text without any token nothing is said.
+        # An answer to a text without tokens means nothing.
         sizes = range(1, min(len(speaking), len(self.spans) - 1) + 1)
         margins = self._ask([tuple(speaking[:size]) for size in sizes])
         size = next((i + 1 for i, margin in enumerate(margins) if margin < 0), None)
@@ -241,7 +241,7 @@ class _Searching:
         return self._counterfactual(tuple(left), smallest=len(left) == 1)
 
     def _with_others(self, left: Sequence[Option]) -> list[Option] | None:
-        """Leave out more, the best of the others one at a time: without what spoke for it, another one may."""
+        """Leave out more, the best of the others one at a time: without what supported it, another one may succeed."""
         left, others = list(left), [option for option in self.options[: self.tokens] if option not in left][:PAIRED]
         while len(others) > 1 or len(left) + len(others) < len(self.spans):
             margins = self._ask([(*left, option) for option in others])
@@ -277,7 +277,7 @@ class _Searching:
         return list(found)
 
     def _ask(self, sets: Sequence[Options]) -> list[float]:
-        """Return how far each changed text is from another answer; below 0 it has it."""
+        """Return how far each changed text is from another answer; below 0 it has another one."""
         self.asked += len(sets)
         margins: list[float] = []
         for first in range(0, len(sets), AT_ONCE):
@@ -312,7 +312,7 @@ def _blank(span: Span) -> str:
 
 
 def _others(text: str, span: Span, groups: Groups) -> list[str]:
-    """Return the words of one token that the token may be exchanged for."""
+    """Return the single-token words that the token may be exchanged for."""
     token = tokenizer.lower(text[slice(*span)])
     found = [word for group in groups if (token,) in group for word in group if word != (token,) and len(word) == 1]
     return [word[0] for word in found]

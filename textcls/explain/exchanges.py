@@ -1,4 +1,4 @@
-"""Are texts answered alike whoever they speak of? The same texts with words exchanged for others of their group."""
+"""Compare the answers to texts in which words are exchanged for others of their group: does it matter who is meant?"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -12,25 +12,25 @@ from textcls.model import tokenizer
 from textcls.model.classifier import Classifier
 from textcls.model.excerpts import Excerpt, excerpt
 
-# Texts of each word that are asked about, the first that hold it; longer ones are cut.
+# The number of texts per word that are asked about, the first that contain it; longer ones are cut.
 MOST_TEXTS: Final = 200
 MOST_CHARACTERS: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What becomes of answers if one word stands for another.
+    """The effect on answers of replacing one word by another.
 
     Attributes:
-        word: that stands in the texts.
-        by: that takes its place.
+        word: the word in the texts.
+        by: the word that replaces it.
         texts: how many were asked about.
-        changed: how many got another answer.
-        label: whose probability changes most in the mean, with its sign.
-        difference: the mean change of that.
+        changed: how many of them got another answer.
+        label: the label whose probability changes most on average.
+        difference: the mean change of that probability, with its sign.
         error: the standard error of that mean.
-        largest: the largest change of any text in its probability, up or down.
-        example: the text of that, around the word.
+        largest: the largest change of it in any text, up or down.
+        example: the passage around the word in that text.
     """
 
     word: str
@@ -49,9 +49,9 @@ class ExchangeReport:
     """What exchanging words does, most changed answers first.
 
     Attributes:
-        exchanges: of each word for each other word of its group, where texts contain it.
+        exchanges: for each word, its exchange for each other word of its group, if texts contain it.
         texts: how many were looked through.
-        absent: words that stand in none.
+        absent: words that occur in none.
     """
 
     exchanges: tuple[Exchange, ...]
@@ -68,7 +68,7 @@ def compare_exchanged(classifier: Classifier, texts: Iterable[str], groups: Grou
 
     Args:
         classifier: the model.
-        texts: read once; of each word the first 200 that hold it are kept.
+        texts: the texts, read once; for each word the first 200 that contain it are kept.
         groups: words that may stand for each other (`textcls.explain.word_groups.read_groups`).
     """
     held: dict[tuple[int, Term], list[str]] = {(g, term): [] for g, group in enumerate(groups) for term in group}
@@ -96,7 +96,7 @@ def _spans(classifier: Classifier, text: str) -> list[Span]:
 def _compared(
     classifier: Classifier, groups: Groups, group: int, term: Term, texts: Sequence[str]
 ) -> Iterator[Exchange]:
-    """Yield what becomes of these texts with `term` exchanged for each other word of its group."""
+    """Yield the effects on these texts of exchanging `term` for each other word of its group."""
     before = np.array([answer.probabilities for answer in classifier.predict(texts)], np.float64)
     for other in groups[group]:
         if other == term:
@@ -122,7 +122,7 @@ def _compared(
 
 
 def _exchanged(classifier: Classifier, text: str, term: Term, other: Term) -> str:
-    """Return `text` with `other` wherever `term` stands, with a capital letter where that has one."""
+    """Return `text` with every occurrence of `term` replaced by `other`, keeping an initial capital."""
     spans = _spans(classifier, text)
     by: dict[int, str] = {}
     for at in runs(text, spans, term):

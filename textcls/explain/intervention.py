@@ -1,10 +1,10 @@
-"""What a text becomes if some of its tokens are removed, exchanged or added.
+"""Remove, exchange or add tokens of a text.
 
-It is the one operation behind everything that asks "what if": audits for shortcuts, counterfactuals, exchanged identity
-words, and benchmarks of explanations.
+This is the one operation behind everything that asks "what if": audits for shortcuts, counterfactuals, exchanged
+identity words, and benchmarks of explanations.
 
 Removal turns the token's characters into spaces, as ERASER does (DeYoung et al. 2020, section 4): the token is gone,
-its neighbours meet.
+and its neighbours become adjacent.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ Span = tuple[int, int]
 
 
 def remove(text: str, spans: Sequence[Span], which: Iterable[int]) -> str:
-    """Return `text` without the tokens whose numbers are `which`; the rest stands as it was.
+    """Return `text` without the tokens numbered `which`; the rest stays as it was.
 
     Args:
         text: the text.
@@ -41,7 +41,7 @@ def exchange(text: str, spans: Sequence[Span], by: Mapping[int, str]) -> str:
 
 
 def insert(text: str, spans: Sequence[Span], at: int, words: str) -> str:
-    """Return `text` with `words` before the token of number `at`, or behind all of them."""
+    """Return `text` with `words` before the token of number `at`, or after all of them."""
     place = spans[at][0] if at < len(spans) else len(text)
     before, behind = text[:place].rstrip(" "), text[place:]
     return " ".join(part for part in (before, words, behind) if part)

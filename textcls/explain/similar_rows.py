@@ -1,8 +1,8 @@
-"""Which training rows an answer is like: rows whose words add to its label what its own words add.
+"""Find the training rows that are like an answer: rows whose words add to its label what its own words add.
 
-A text is described by what each of its distinct words adds along one contrast, that of the explained answer. Two texts
-are as alike as these descriptions: by the cosine of the angle between them, 1 for the same words at the same shares, 0
-where no word that counts is shared. So "the" makes no texts alike, and every row comes with the words that do.
+A text is described by what each of its distinct words adds along one contrast, that of the explained answer. The
+similarity of two texts is the cosine between these descriptions: 1 for the same words in the same proportions, 0 if
+they share no word that counts. So "the" makes no texts alike, and every row comes with the words that do.
 """
 
 from collections import defaultdict
@@ -20,7 +20,7 @@ from textcls.model import tokenizer
 from textcls.model.classifier import Classifier
 from textcls.model.explanation import Attribution, Explanation
 
-# Rows that are explained at once, and shared words that are told of.
+# The number of rows explained at once, and of shared words reported.
 SOME: Final = 256
 SHOWN_WORDS: Final = 8
 LISTED: Final = 5
@@ -37,8 +37,8 @@ class SimilarRow:
         row: its number in the file, from 1.
         labels: its label, or labels.
         text: the text of the row.
-        alike: how much, 0 to 1.
-        shared: the words that both have, with what each adds in the explained text, the strongest first.
+        alike: the similarity, 0 to 1.
+        shared: the words that both contain, with what each adds in the explained text, the strongest first.
     """
 
     row: int
@@ -63,10 +63,10 @@ class SimilarRows:
     """The rows of a file that are most like a text.
 
     Attributes:
-        label: that was explained.
-        rows: how many were looked at.
-        same: the most alike of that label, the most alike first.
-        other: likewise of other labels.
+        label: the explained label.
+        rows: how many were examined.
+        same: the most similar rows of that label, the most similar first.
+        other: likewise for other labels.
     """
 
     label: str
@@ -96,7 +96,7 @@ def similar_rows(
         explanation: the explanation of the text, by tokens.
         attribution: the attribution of that explanation for the label that is explained.
         rows: texts with their labels, such as those of the training; read once, and not kept.
-        most: so many are returned, of the label and of others.
+        most: at most this many are returned, of the label and of others.
 
     Raises:
         InputError: there are no rows.

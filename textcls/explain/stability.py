@@ -1,8 +1,8 @@
-"""How sure a reason is: the same text explained by several models of the same rows.
+"""Measure how reliable a reason is: the same text explained by several models of the same rows.
 
-Whoever trains once more, on rows that count a little differently, gets another model, with nearly the same answers and
-other numbers. How far apart the numbers of n such models lie says in which interval those of a further one will: with
-their mean m and standard deviation s in m +- t s sqrt(1 + 1 / n), where t is that quantile of Student's distribution
+Training once more, on rows weighted a little differently, gives another model with nearly the same answers and other
+numbers. The spread of the numbers of n such models gives the interval for those of a further one: with mean m and
+standard deviation s it is m +- t s sqrt(1 + 1 / n), where t is the corresponding quantile of Student's distribution
 with n - 1 degrees of freedom (a prediction interval; Hahn and Meeker 1991, "Statistical Intervals", chapter 4).
 """
 
@@ -21,7 +21,7 @@ from textcls.model.learned_texts import LearnedTexts
 from textcls.model.prediction import Prediction, explanation_of
 from textcls.model.units import Unit
 
-# Each is loaded, and asked about the text.
+# The most models: each is loaded, and asked about the text.
 MOST_MODELS: Final = 100
 FOLDER: Final = ".resamples"
 # The 0.975 quantile of Student's distribution with 1, 2, ... degrees of freedom, for intervals of 95 %.
@@ -35,10 +35,10 @@ def beside(model: Path) -> Path:
 
 
 def load_others(path: Path, classifier: Classifier) -> list[Classifier]:
-    """Load further models of the same rows: a model file, or all of a folder, in the order of their names.
+    """Load further models of the same rows: a model file, or all files of a folder, in the order of their names.
 
     Raises:
-        InputError: there is nothing there, or there are too many.
+        InputError: there is no model, or there are too many.
         ConfigError: one has other labels or rows, or reads another number of tokens.
         ArtifactError: one is damaged.
     """
@@ -48,7 +48,7 @@ def load_others(path: Path, classifier: Classifier) -> list[Classifier]:
     if len(paths) > MOST_MODELS:
         raise InputError(f"The folder {path} holds {len(paths):,} models, and at most {MOST_MODELS} are compared.")
     found = [Classifier.load(one) for one in paths]
-    # The explained model counts by itself.
+    # The explained model is counted separately.
     others = [one for one in found if one.graph.sha256 != classifier.graph.sha256] or found
     made_here = path.resolve() == beside(classifier.path).resolve()
     for other in others:
@@ -69,10 +69,10 @@ def load_others(path: Path, classifier: Classifier) -> list[Classifier]:
 def with_spread(
     attribution: Attribution, prediction: Prediction, others: Sequence[Prediction], unit: Unit = "token"
 ) -> Attribution:
-    """Return an attribution with intervals of its values over several models; as it is where there are no others.
+    """Return an attribution with intervals of its values over several models; unchanged if there are no others.
 
     Args:
-        attribution: what is explained, of `prediction`.
+        attribution: the attribution of `prediction`.
         prediction: the answer of the first model, explained.
         others: answers of further models to the same text, explained.
         unit: the unit of the attribution.
@@ -90,7 +90,7 @@ def with_spread(
 
 
 def _interval(value_MT: Float32) -> tuple[Float32, Float32]:
-    """Return both ends of the interval in which a further model's value of each token lies, 95 times of 100."""
+    """Return both ends of the interval that contains a further model's value of each token in 95 of 100 cases."""
     models = len(value_MT)
     mean_T, deviation_T = value_MT.mean(0), value_MT.std(0, ddof=1)
     half_T = np.float32(_quantile(models - 1) * (1 + 1 / models) ** 0.5) * deviation_T
@@ -100,11 +100,11 @@ def _interval(value_MT: Float32) -> tuple[Float32, Float32]:
 def _quantile(freedom: int) -> float:
     if freedom <= len(_QUANTILES):
         return _QUANTILES[freedom - 1]
-    # Abramowitz and Stegun, 26.7.5, to two terms: right to 0.002 from here on.
+    # Abramowitz and Stegun, 26.7.5, to two terms: accurate to 0.002 from here on.
     z, v = _NORMAL, freedom
     return z + (z**3 + z) / (4 * v) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * v**2)
 
 
 def _answered(prediction: Prediction, label: str) -> bool | str:
-    """Return the answer; of several labels, whether the one that is explained is assigned."""
+    """Return the answer; with several labels per text, whether the explained one is assigned."""
     return label in prediction.assigned if prediction.several else prediction.label

@@ -1,5 +1,5 @@
-"""Columns beside the text that tell the label of a row nearly by themselves: an outcome that is written down later, or
-an identifier.
+"""Find columns beside the text that nearly determine the label of a row by themselves: an outcome that is recorded
+later, or an identifier.
 """
 
 from bisect import bisect_right
@@ -9,19 +9,19 @@ from typing import Final
 
 from textcls.model.columns import Column, columns_of_cells, names_of_cells
 
-# A column tells the label if so much of what the most frequent label gets wrong is right by it.
+# A column determines the label if it corrects this share of the errors of always answering the most frequent label.
 TELLS: Final = 0.6
-# Groups of about as many different numbers each.
+# The number of groups, with about as many distinct numbers each.
 GROUPS: Final = 8
-# Rows that are kept, the first ones.
+# The number of rows that are kept, the first ones.
 MOST_ROWS: Final = 50_000
 
 
 class TellingColumns:
-    """Takes rows one at a time, and says of their columns which tell the label.
+    """Collect rows one at a time, and report which of their columns determine the label.
 
     Args:
-        columns: those of the model.
+        columns: the columns of the model.
     """
 
     def __init__(self, columns: Sequence[Column]) -> None:
@@ -36,7 +36,7 @@ class TellingColumns:
             self._labels.append(label)
 
     def sentences(self) -> tuple[str, ...]:
-        """Return what there is to say."""
+        """Return a sentence for each such column."""
         if not self._labels:
             return ()
         found = telling(self._columns, self._cells, self._labels)
@@ -44,9 +44,9 @@ class TellingColumns:
 
 
 def telling(columns: Sequence[Column], cells: Sequence[Sequence[str]], labels: Sequence[str]) -> dict[str, list[str]]:
-    """Return the columns of which a cell tells the label of a row nearly by itself, with a sentence a cell.
+    """Return the columns of which a cell nearly determines the label of a row, with a sentence per cell.
 
-    A row is answered with the most frequent label of the other rows with the same value; different numbers are grouped.
+    A row is answered with the most frequent label of the other rows with the same value; distinct numbers are grouped.
     """
     counts = Counter(labels)
     most = max(counts.values()) / len(labels)
@@ -76,7 +76,7 @@ def _right_without_itself(values: Sequence[str], labels: Sequence[str]) -> int:
 
 
 def _eighths(values: Sequence[str]) -> Sequence[str]:
-    """Return numbers by which eighth of them they are in, other values as they are."""
+    """Return for each number the eighth that it is in; other values are unchanged."""
     try:
         numbers = sorted({float(value) for value in values if value})
     except ValueError:

@@ -1,4 +1,4 @@
-"""What answer is wanted in the place of one that was given, and how far another answer is from it."""
+"""Define which answer is wanted instead of a given one, and how far another answer is from it."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -14,8 +14,8 @@ from textcls.model.prediction import Prediction
 class _Answer(NamedTuple):
     """A label, or a node above labels, by the numbers of those below it.
 
-    A text is answered with a node where these labels are together more probable than all others; of several labels one
-    is assigned from its threshold on.
+    A text is answered with a node if these labels are together more probable than all others; if there may be several
+    labels, one is assigned from its threshold on.
     """
 
     name: str
@@ -34,7 +34,7 @@ class _Answer(NamedTuple):
         return float(answer.probabilities[self.numbers].sum())
 
     def lead(self, answer: Prediction) -> float:
-        """Return how far a text is from another answer than this one; below 0 it has another."""
+        """Return how far a text is from an answer other than this one; below 0 it has another."""
         others = np.delete(answer.probabilities, self.numbers)
         return _log(self.probability(answer)) - _log(others.sum() if self.node else others.max(initial=0))
 
@@ -63,13 +63,13 @@ class WantedAnswer:
 
     @classmethod
     def of(cls, classifier: Classifier, answer: Prediction, lost: str | None, against: str | None) -> "WantedAnswer":
-        """Return what is wanted instead of an answer, or, where there may be several labels, of one of them.
+        """Return what is wanted instead of an answer, or, if there may be several labels, instead of one of them.
 
         Args:
             classifier: the model.
-            answer: what it says.
-            lost: with several labels, the one that is to be lost, by default the most probable; with one label, a node
-                above it, by default itself, which another label does not change.
+            answer: the model's answer.
+            lost: with several labels, the one to be lost, by default the most probable; with one label, a node above
+                it, by default the answer itself, even if another label is named.
             against: the label, or node, that is wanted; by default any other.
 
         Raises:
@@ -91,13 +91,13 @@ class WantedAnswer:
     def margin(self, answer: Prediction) -> float:
         """Return how far an answer is from what is wanted, in logarithms of probabilities; below 0 it is that."""
         if answer.several:
-            # Lost, and if another is wanted, that assigned.
+            # Lost, and the wanted one, if any, assigned.
             lost = self.before.above_threshold(answer)
             return lost if self.against is None else max(lost, -self.against.above_threshold(answer))
         return self.before.lead(answer) if self.against is None else -self.against.lead(answer)
 
     def told(self, answer: Prediction) -> tuple[str, float, float]:
-        """Return what another answer is, the probability of that, and of what was to be lost."""
+        """Return the new answer, its probability, and that of what was to be lost."""
         before_score = self.before.probability(answer)
         if self.against is not None and (answer.several or self.against.node):
             return self.against.name, self.against.probability(answer), before_score

@@ -1,4 +1,4 @@
-"""Groups of words that may stand for each other: a file that a user writes, and places of such words in texts."""
+"""Groups of words that may replace each other: a user's file, and the places of such words in texts."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,13 +10,13 @@ from textcls.model import tokenizer
 
 
 class Term(tuple[str, ...]):
-    """A word or several in a row, as tokens in lower case; of a file also how it is written there."""
+    """A word or several consecutive ones, as tokens in lower case; if from a file, also as written there."""
 
     written: str = ""
 
     @classmethod
     def of(cls, word: str) -> "Term":
-        """Return the tokens of a word as a file has it."""
+        """Return the tokens of a word as spelt in a file."""
         found = cls(tokenizer.tokenize(word))
         found.written = word.strip()
         return found
@@ -33,7 +33,7 @@ MOST_IN_GROUP: Final = 50
 
 
 def read_groups(path: Path) -> list[tuple[Term, ...]]:
-    """Return the groups of a file: one a line, its words with commas between them; lines from `#` on are notes.
+    """Return the groups of a file: one per line, its words separated by commas; what follows a `#` is a note.
 
     Raises:
         InputError: there is no such file, it is not text, too large, or a line has fewer than two different words.
@@ -64,7 +64,7 @@ def read_groups(path: Path) -> list[tuple[Term, ...]]:
 
 
 def runs(text: str, spans: Sequence[Span], term: Term) -> Iterator[int]:
-    """Yield the numbers of the tokens where `term` begins, those that overlap left out.
+    """Yield the numbers of the tokens at which `term` begins, without overlapping occurrences.
 
     Args:
         text: the text.

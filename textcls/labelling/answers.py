@@ -1,8 +1,8 @@
-"""The file of answers: JSON lines that `textcls train` reads, on disk before anybody is told so.
+"""The file of answers: JSON lines that `textcls train` reads, on disk before they are confirmed.
 
-An answer is appended and synchronised. One that is taken back or changed exchanges the whole file, which is then the
+An answer is appended and synchronised. When one is taken back or changed, the whole file is replaced; it is then the
 new one or, after a kill, still the old one. A line that a kill has cut off was never confirmed, and is removed; a file
-of anything else than answers is left as it is.
+of anything other than answers is left unchanged.
 """
 
 import json
@@ -18,10 +18,10 @@ from textcls._util.file_lock import try_lock
 from textcls.errors import InputError, SurroundingsError
 from textcls.model.labels import label_problem
 
-# Why a row was asked for: to begin with, as it teaches much, for the estimate of accuracy, as its label is doubtful;
-# or it was not asked for, and has the label that it came with.
+# Why a row was asked for: as one of the first; because it is informative; for the estimate of accuracy; because its
+# label is doubtful; or it was not asked for, and keeps the label that it came with.
 Chosen = Literal["start", "model", "random", "suspect", "given"]
-# What an answer says by itself; a column of this name is not kept beside it.
+# The fields of an answer itself; a column with one of these names is not kept beside it.
 OWN_FIELDS: Final = ("text", "label", "row", "chosen", "by")
 _BEGINNING: Final = b'{"text": "'
 _ADVICE: Final = "name another file with --output, or repair it"
@@ -32,12 +32,12 @@ class Annotation:
     """The label, or the labels, of a text.
 
     Attributes:
-        text: as it is read.
-        labels: one; where a text may have several, any number.
+        text: the text as read.
+        labels: one label; if a text may have several, any number.
         row: the text's number among those to be labelled, from 0; None for an answer to another text.
         chosen: why it was asked for.
-        by: who has answered.
-        beside: what else stands in the row that was labelled, by the names of its columns.
+        by: who answered.
+        beside: the other columns of the labelled row, by name.
     """
 
     text: str
@@ -61,10 +61,10 @@ class Annotation:
 
     @classmethod
     def of_line(cls, line: bytes, *, several: bool) -> "Annotation":
-        """Read what `line` has written, or a person: only `text` and `label` are needed.
+        """Read a line written by `line`, or by a person: only `text` and `label` are required.
 
         Raises:
-            ValueError: it is no such line; says why.
+            ValueError: it is not such a line; the message says why.
         """
         found = json.loads(line)
         if not isinstance(found, dict) or not isinstance(found.get("text"), str):
@@ -98,15 +98,15 @@ class AnnotationsFile:
     Attributes:
         path: the path of the file.
         several: whether a text may have several labels.
-        answers: what it holds, in the order of the lines.
+        answers: its answers, in the order of the lines.
     """
 
     def __init__(self, path: Path, *, several: bool) -> None:
-        """Open the file at `path`, which is made if it is not there.
+        """Open the file at `path`, which is created if missing.
 
         Raises:
-            InputError: it holds something else than answers.
-            SurroundingsError: it cannot be written, or another process writes it.
+            InputError: it contains something other than answers.
+            SurroundingsError: it cannot be written, or another process is writing it.
         """
         check_output_path(path)
         self.path, self.several = path, several
@@ -137,13 +137,13 @@ class AnnotationsFile:
         self.answers.append(answer)
 
     def exchange(self, answers: Iterable[Annotation]) -> None:
-        """Replace all answers; the file then holds these, or as before the earlier ones.
+        """Replace all answers; the file then contains these, or after a failure still the earlier ones.
 
         Raises:
             SurroundingsError: it cannot be written; the earlier ones stay.
         """
         kept = list(answers)
-        # Most are as before, and alive: no other has the identity of one.
+        # Most are unchanged, and still referenced: no other object has the identity of one.
         line_of = {id(answer): self._lines.get(id(answer)) or answer.line(several=self.several) for answer in kept}
         lines = b"".join(line_of[id(answer)] for answer in kept)
         self._check_ours()
@@ -156,7 +156,7 @@ class AnnotationsFile:
             self._file = self._opened()
 
     def close(self) -> None:
-        """Let go of the file; one that is empty is removed."""
+        """Close the file; an empty one is removed."""
         if not self._file.closed and self._is_there(self._file) and not os.fstat(self._file.fileno()).st_size:
             with suppress(PermissionError):  # Windows removes no file that is open: it stays, empty.
                 self.path.unlink(missing_ok=True)
@@ -175,11 +175,11 @@ class AnnotationsFile:
             if self._is_there(file):
                 sync_folder(self.path.resolve().parent)
                 return file
-            # Between opening and locking, who held the lock has put another file in its place, or removed it.
+            # Between opening and locking, the previous holder of the lock has replaced or removed the file.
             file.close()
 
     def _check_ours(self) -> None:
-        """Open the file again if it could not be after an exchange, and refuse one that another program has changed."""
+        """Reopen the file if that failed after an exchange, and refuse one that another program has changed."""
         if self._file.closed:
             self._file = self._opened()
         if not self._is_there(self._file) or os.fstat(self._file.fileno()).st_size != self._size:
@@ -197,7 +197,7 @@ class AnnotationsFile:
     def _read(self) -> list[Annotation]:
         data = self.path.read_bytes()
         *lines, last = data.split(b"\n")
-        # A last line without an end is whole if somebody else wrote it, and torn if a kill did.
+        # A last line without a line end is complete if another program wrote it, and torn if a kill cut it off.
         torn = _is_torn(last)
         if last and not torn:
             lines.append(last)
@@ -230,7 +230,7 @@ class AnnotationsFile:
 
 
 def _is_torn(line: bytes) -> bool:
-    """Say whether a line is the beginning of one that `Annotation.line` writes."""
+    """Return whether a line is the beginning of one that `Annotation.line` writes."""
     begins = line.startswith(_BEGINNING) if len(line) > len(_BEGINNING) else bool(line) and _BEGINNING.startswith(line)
     try:
         json.loads(line)

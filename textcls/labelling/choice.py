@@ -1,11 +1,11 @@
-"""Which texts teach most when they are labelled next: pure functions of vectors and probabilities.
+"""Choose the texts that are most informative to label next: pure functions of vectors and probabilities.
 
-Two things are worth a label: a text that the model is unsure of (the margin between its two best labels; Scheffer,
-Decomain and Wrobel 2001), and one of a kind that it has not seen. A model of few labels is sure and unsure of the wrong
-texts. So its doubt decides about a share of the choice only: by how much it is better than guessing, by the mean of its
-best probabilities, as these are calibrated. Nor does it look at all texts: of very many the most doubtful are odd ones.
-It takes the most doubtful of `CANDIDATES` times as many random texts as are to be chosen. The rest is explored: texts
-in a random order, which is always the same, those last that are like one that is labelled or chosen.
+Two kinds of text are worth a label: one that the model is unsure of (the margin between its two best labels; Scheffer,
+Decomain and Wrobel 2001), and one of a kind that it has not seen. A model trained on few labels is sure and unsure of
+the wrong texts. So its doubt decides only a share of the choice: how much better than guessing it is, judged by the
+mean of its best probabilities, as these are calibrated. Nor does it consider all texts: among very many the most
+doubtful ones are odd. It takes the most doubtful of `CANDIDATES` times as many random texts as are to be chosen. The
+rest is exploration: texts in a fixed random order, those similar to a labelled or chosen one last.
 
 Shapes: R texts, C labels, F width of a vector.
 """
@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-# So many random texts are candidates of doubt for each text to be chosen.
+# The number of random candidates for doubt per text to be chosen.
 CANDIDATES: Final = 4
-# Texts that all others are compared with at a time.
+# The number of texts that all others are compared with at a time.
 _BLOCK: Final = 256
-# Texts are alike from this cosine on.
+# Texts count as similar from this cosine on.
 _ALIKE: Final = 0.5
 _SEED: Final = 0
 
@@ -31,20 +31,20 @@ _SEED: Final = 0
 def choose(
     vector_RF: Float32, labelled_R: Bools, count: int, probability_RC: Float64 | None = None, *, several: bool = False
 ) -> list[int]:
-    """Return the numbers of `count` texts without a label, or of all there are, the one that teaches most first.
+    """Return the numbers of `count` texts without a label, or of all there are, the most informative first.
 
     Args:
-        vector_RF: of length 1 each, or 0.
+        vector_RF: vectors of length 1, or 0.
         labelled_R: which texts have a label.
         count: how many to choose.
-        probability_RC: what a model says of each text; None without one, when all texts are explored for.
-        several: whether its labels do not exclude each other.
+        probability_RC: a model's probabilities of each text; None without a model, when all texts are explored.
+        several: whether its labels are not mutually exclusive.
     """
     explored = _Explored(vector_RF, labelled_R)
     if probability_RC is None:
         return [explored.next() for _ in range(min(count, int((~labelled_R).sum())))]
     free = np.flatnonzero(~labelled_R)
-    # Others in each round: what was left out once is not asked about again and again.
+    # Different ones in each round: what was passed over once is not asked about again and again.
     drawn = np.random.default_rng([_SEED, int(labelled_R.sum())]).permutation(free)[: CANDIDATES * count]
     doubt_D = doubt(probability_RC[drawn], several=several)
     by_doubt = iter(drawn[np.argsort(-doubt_D, kind="stable")].tolist())
@@ -65,7 +65,7 @@ def doubt(probability_RC: Float64, *, several: bool = False) -> Float64:
 
     Args:
         probability_RC: the probability of each label.
-        several: whether labels do not exclude each other; a text is then as unsure as its most doubtful label is.
+        several: whether labels are not mutually exclusive; a text is then as unsure as its most doubtful label.
     """
     if several:
         return np.asarray(1 - np.abs(2 * probability_RC - 1).min(1))
@@ -78,12 +78,12 @@ def doubt(probability_RC: Float64, *, several: bool = False) -> Float64:
 def trust(probability_RC: Float64, *, several: bool = False) -> float:
     """Return how much better than guessing a model probably is, from 0 to 1, by its own calibrated probabilities.
 
-    It would answer the mean of the best of these rightly. Who guesses has 1 of C right, or every other where a label
-    stands beside others.
+    The mean of the best of these is its expected accuracy. Guessing gets 1 of C right, or every other one if labels are
+    not mutually exclusive.
 
     Args:
         probability_RC: the probability of each label.
-        several: whether labels do not exclude each other; the most doubtful label of a text then stands for all.
+        several: whether labels are not mutually exclusive; the most doubtful label of a text then represents all.
     """
     if not probability_RC.size:
         return 0.0

@@ -1,4 +1,4 @@
-"""Answers that texts bring along, such as those of a language model: proposed, and asked about where they are in doubt.
+"""Answers that come with the texts, such as those of a language model: proposed, and asked about if doubtful.
 
 Shapes: R texts, C labels.
 """
@@ -14,12 +14,12 @@ from textcls.labelling.choice import Float64, doubt
 
 @dataclass(frozen=True)
 class GivenAnswers:
-    """Somebody's probabilities of the labels of each text.
+    """Given probabilities of the labels of each text.
 
     Attributes:
         labels: their names.
         probability_RC: the probability of each label.
-        several: whether labels do not exclude each other.
+        several: whether labels are not mutually exclusive.
     """
 
     labels: tuple[str, ...]
@@ -28,13 +28,13 @@ class GivenAnswers:
 
     @classmethod
     def of(cls, answers: Sequence[Mapping[str, float]], *, several: bool) -> "GivenAnswers":
-        """Return the answers of some texts, each with the probabilities of some labels; the others have none."""
+        """Return the answers to some texts, each with the probabilities of some labels; that of the others is 0."""
         labels = tuple(dict.fromkeys(label for answer in answers for label in answer))
         rows = [[answer.get(label, 0.0) for label in labels] for answer in answers]
         return cls(labels, np.array(rows, np.float64).reshape(len(answers), len(labels)), several)
 
     def order(self) -> list[int]:
-        """Return the texts, those first of which the answers are least sure."""
+        """Return the texts, those with the least certain answers first."""
         return np.argsort(-doubt(self.probability_RC, several=self.several), kind="stable").tolist()  # type: ignore[no-any-return]
 
     def answered(self, row: int) -> frozenset[str]:

@@ -1,9 +1,9 @@
 """The page of `textcls label` and its few requests: for browsers on this machine that know the token.
 
-The page itself holds no data, so anybody on the machine may load it. Each request for data carries the token, which
-stands in the fragment of the address: browsers send that to nobody. A request names this machine as its host, so that a
+The page itself contains no data, so anybody on the machine may load it. Each request for data carries the token, which
+is in the fragment of the address: browsers send that to nobody. A request names this machine as its host, so that a
 page from elsewhere whose name points here gets nothing (DNS rebinding), and its header `x-textcls-token` is one that
-browsers let no other origin send without asking first, which nobody here allows.
+browsers let other origins send only after asking first, which is never allowed here.
 """
 
 import json
@@ -23,13 +23,13 @@ from textcls.labelling.session import Session
 
 HOST: Final = "127.0.0.1"
 TOKEN: Final = "x-textcls-token"
-# An answer is some labels; a page that sends more is none of ours.
+# An answer is a few labels; larger requests do not come from our page.
 MOST_BYTES: Final = 100_000
-# Seconds after which a connection that says nothing is closed.
+# Seconds after which an idle connection is closed.
 PATIENCE: Final = 60
-# Of so many digits Python makes no number that takes long.
+# At most this many digits, which Python converts quickly.
 _LENGTH: Final = re.compile("[0-9]{1,12}")
-# One person's browser opens six; each connection has a thread.
+# A browser opens six per person; each connection has a thread.
 MOST_CONNECTIONS: Final = 64
 _NAME_CHARACTERS: Final = 100
 _KINDS: Final = {
@@ -41,18 +41,18 @@ _KINDS: Final = {
 
 
 class Server(ThreadingHTTPServer):
-    """Serves one session, with the files of the page by their paths."""
+    """Serve one session, and the files of the page by their paths."""
 
     daemon_threads = True
-    # Of five, as many as are kept by default, those that connect at once wait seconds for their second attempt.
+    # With the default backlog of five, simultaneous connections would wait seconds for their second attempt.
     request_queue_size = MOST_CONNECTIONS
 
     def __init__(self, session: Session, files: Mapping[str, bytes], policy: str, port: int = 0) -> None:
         """Listen.
 
         Args:
-            session: what is asked.
-            files: the files of the page; `index.html` is what `/` gives.
+            session: answers the requests.
+            files: the files of the page; `/` returns `index.html`.
             policy: the Content-Security-Policy.
             port: 0 for any.
 
@@ -77,14 +77,14 @@ class Server(ThreadingHTTPServer):
         return f"http://{HOST}:{self.port}/#{self.token}"
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a connection in a thread of its own; where there are too many, close it at once."""
+        """Serve a connection in a thread of its own; if there are too many, close it at once."""
         if not self._free.acquire(blocking=False):
             self.shutdown_request(request)
             return
         try:
             super().process_request(request, client_address)
         except RuntimeError:
-            # No thread could be started, so that none will release it.
+            # No thread could be started, so none will release it.
             self._free.release()
             raise
 
@@ -96,7 +96,7 @@ class Server(ThreadingHTTPServer):
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a browser that has gone; anything else is a defect, and told."""
+        """Ignore a browser that has gone; anything else is a defect, and reported."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
 
@@ -110,7 +110,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = PATIENCE
 
     def do_GET(self) -> None:
-        """Give a file of the page."""
+        """Return a file of the page."""
         if not self._is_here():
             return
         path = self.path.partition("?")[0].strip("/") or "index.html"
@@ -140,7 +140,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(HTTPStatus.OK, json.dumps(found).encode(), "application/json")
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Write no log: the terminal belongs to what was asked for."""
+        """Write no log: the terminal is for requested output."""
 
     def _is_here(self) -> bool:
         if self.headers.get("host", "").lower() in self.server.hosts:

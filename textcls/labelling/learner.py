@@ -1,4 +1,4 @@
-"""What a model has learned from the answers so far; who learns it is not known here."""
+"""What a model has learned from the answers so far; this module does not depend on the learner."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,13 +13,13 @@ class Learned:
     """What has been learned.
 
     Attributes:
-        answers: from how many answers.
+        answers: the number of answers that it was learned from.
         model: the file of the model; None if there are too few answers for one.
-        order: the texts to ask for next, those first that teach most.
+        order: the texts to ask for next, the most informative first.
         held_out: for texts with an answer, whether a model that had not seen them answers the same.
-        changed: the share of the texts that are answered otherwise than by the model of half the answers; None if there
+        changed: the share of the texts that are answered differently by the model of half the answers; None if there
             was none.
-        hints: for texts, the labels whose names are nearest, the nearest first; where no model knows better.
+        hints: for texts, the labels whose names are nearest, the nearest first; used while no model does better.
     """
 
     answers: int
@@ -31,18 +31,18 @@ class Learned:
 
 
 class Learner(Protocol):
-    """Learns beside the page, in a process of its own."""
+    """Learns in the background, in a process of its own."""
 
     def learn(self, labels: Sequence[str], answers: Sequence[Annotation]) -> Learned:
-        """Learn from answers; it takes seconds.
+        """Learn from answers; this takes seconds.
 
         Args:
-            labels: all labels, those without an answer, too.
+            labels: all labels, including those without an answer.
             answers: the answers.
 
         Raises:
-            TextclsError: nothing could be learned; the text says why.
+            TextclsError: nothing could be learned; the message says why.
         """
 
     def close(self) -> None:
-        """End it."""
+        """End the process."""

@@ -8,7 +8,7 @@ from textcls.labelling.answers import Annotation
 
 
 def matched(texts: Sequence[str], answers: Sequence[Annotation]) -> dict[int, Annotation]:
-    """Return the answers to texts, by their numbers: that of the answer if it is right, else that of the same text."""
+    """Return the answers to texts by number: that in the answer if it matches, else that of the same text."""
     rows: dict[str, deque[int]] = {}
     for row, text in enumerate(texts):
         rows.setdefault(text, deque()).append(row)
@@ -26,7 +26,7 @@ def matched(texts: Sequence[str], answers: Sequence[Annotation]) -> dict[int, An
 
 
 def one_of_each(texts: Sequence[str], answers: Sequence[Annotation]) -> set[int]:
-    """Return the first of each group of near copies, but those whose copies have answers; and all with an answer."""
+    """Return the first of each group of near copies unless a copy has an answer; and all texts with an answer."""
     found = set(matched(texts, answers))
     seen = {near(answer.text) for answer in answers}
     for row, text in enumerate(texts):

@@ -1,8 +1,8 @@
-"""What is known of the accuracy while rows are labelled, and whether more labels would change much.
+"""Estimate the accuracy while rows are labelled, and whether more labels would change much.
 
-Rows that a model chose are the hard ones, and no sample of all. So every fifth row comes from one random order of the
-texts, and the estimate counts only the beginning of that order up to the first text without a label: whichever way
-those texts came to be asked for, they are a random sample.
+Rows that a model chose are the hard ones, and not a sample of all. So every fifth row comes from one random order of
+the texts, and the estimate counts only the beginning of that order up to the first text without a label: for whatever
+reason those texts were asked for, they are a random sample.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,13 +11,13 @@ from typing import Any, Final
 
 from textcls.evaluation.intervals import share
 
-# Each so-manieth row is the next of the random order.
+# Every n-th row is the next of the random order.
 RANDOM_EVERY: Final = 5
-# Fewer random rows say too little to be shown.
+# With fewer random rows the estimate is not shown.
 LEAST_RANDOM: Final = 10
-# Answers to so small a share of texts changed since half the labels: more labels bring little.
+# If the answers to this share of the texts or less changed since half the labels, more labels gain little.
 LITTLE: Final = 0.02
-# Fewer labels are too few to say so.
+# With fewer labels than this, that cannot be said.
 LEAST_LABELS: Final = 100
 
 
@@ -55,7 +55,7 @@ def random_sample(order: Sequence[int], labelled: Mapping[int, object], passed: 
     Args:
         order: all texts in a random order.
         labelled: those with an answer.
-        passed: those that somebody has skipped, which count as if they were not there.
+        passed: those that were skipped, which are ignored.
     """
     found = []
     for row in order:
@@ -67,7 +67,7 @@ def random_sample(order: Sequence[int], labelled: Mapping[int, object], passed: 
 
 
 def estimate(held_out: Mapping[int, bool], sample: Sequence[int], labels: int) -> Estimate | None:
-    """Return the accuracy on a sample; None where it is too small.
+    """Return the accuracy on a sample; None if it is too small.
 
     Args:
         held_out: for rows that a model has answered without having seen them, whether it was right.
@@ -82,14 +82,14 @@ def estimate(held_out: Mapping[int, bool], sample: Sequence[int], labels: int) -
 
 
 def advice(labels: int, changed: float | None) -> str | None:
-    """Say whether more labels still pay; None while nothing can be said.
+    """Return a sentence on whether more labels still pay; None while nothing can be said.
 
-    What has changed between the model of half the labels and that of all is the most that this half can have brought,
-    and twice as many labels rarely bring more.
+    The change between the model of half the labels and that of all is the most that this half can have gained, and
+    twice as many labels rarely gain more.
 
     Args:
         labels: how many answers the model has.
-        changed: the share of all texts that it answers otherwise than with half of them.
+        changed: the share of all texts that it answers differently than with half of them.
     """
     if changed is None or labels < LEAST_LABELS:
         return None

@@ -1,4 +1,4 @@
-"""What is proposed for a text, as plain data for the page: by a model with its reasons, by names, or by an audit."""
+"""Proposals for a text, as plain data for the page: by a model with its reasons, by names, or by an audit."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -8,12 +8,12 @@ import numpy as np
 from textcls.evaluation.data_quality.label_audit import SuspectRow
 from textcls.model.classifier import Classifier
 
-# Labels for which the tint of the text is sent, the most probable ones.
+# The number of labels, the most probable ones, for which the tint of the text is sent.
 TINTED: Final = 9
 
 
 def by_model(classifier: Classifier, text: str, shown: int) -> dict[str, Any]:
-    """Return the labels with their probabilities, and what each token of the first `shown` characters says of each."""
+    """Return the labels with their probabilities, and the evidence of each token of the first `shown` characters."""
     prediction = classifier.predict(text, explain=True)
     explanation = prediction.explanation
     assert explanation is not None
@@ -32,14 +32,14 @@ def by_model(classifier: Classifier, text: str, shown: int) -> dict[str, Any]:
 
 
 def by_names(labels: Sequence[str]) -> dict[str, Any] | None:
-    """Return the labels whose names are nearest to the text, the nearest first; None where none is known."""
+    """Return the labels whose names are nearest to the text, the nearest first; None if none are known."""
     return {"by": "names", "labels": [{"label": label} for label in labels]} if labels else None
 
 
 def by_audit(suspect: SuspectRow) -> dict[str, Any]:
     """Return the label that a row probably should have, its own, and the words behind the first.
 
-    Of several labels these are those to be added and those to go, with all that are suggested.
+    With several labels per text these are those to be added and those to be removed, with all that are suggested.
     """
     own, other = ((one,) if isinstance(one, str) else one for one in (suspect.label, suspect.suggested))
     added, gone = [label for label in other if label not in own], [label for label in own if label not in other]
@@ -54,7 +54,7 @@ def by_audit(suspect: SuspectRow) -> dict[str, Any]:
 
 
 def _pieces(text: str, spans: Sequence[tuple[int, int]]) -> list[str]:
-    """Return the text in pieces: what stands before a token and the token, in turn, and what stands behind the last."""
+    """Return the text in pieces: what precedes a token and the token, in turn, and what follows the last."""
     found, at = [], 0
     for start, end in spans:
         found += [text[at:start], text[start:end]]

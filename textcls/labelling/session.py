@@ -1,7 +1,7 @@
-"""Who is asked what: the texts to label, the answers, who holds which text, and what a model says of it.
+"""Manage the texts to label, the answers, who works on which text, and the model's proposals.
 
-Every method that a request calls may be called from several threads. A text is leased to whoever it is shown to, so
-that two people never answer the same one. Learning goes on in a thread that waits for a process.
+Every method that a request calls may be called from several threads. A text is leased to the person it is shown to, so
+that two people never answer the same one. Learning runs in a thread that waits for a process.
 """
 
 import threading
@@ -24,19 +24,19 @@ from textcls.labelling.matching import labels_of_copies, matched, one_of_each
 from textcls.model.classifier import Classifier
 from textcls.model.labels import label_problem
 
-# Seconds for which a text is kept for whoever it was shown to.
+# Seconds for which a text is reserved for the person it was shown to.
 LEASE: Final = 600.0
-# A training begins once there are so many new answers, or so large a share of all.
+# A training begins once there are this many new answers, or this large a share of all.
 NEW_ANSWERS: Final = 5
 NEW_SHARE: Final = 0.05
 MOST_LABELS: Final = 1000
 MOST_PEOPLE: Final = 100
-# Of a text so many characters are shown, so that one long row does not stop the page.
+# At most this many characters of a text are shown, so that one long row does not stall the page.
 SHOWN_CHARACTERS: Final = 20_000
 
 
 class Lease(NamedTuple):
-    """Who holds a text, until when, and why it was chosen."""
+    """Who has a text, until when, and why it was chosen."""
 
     who: str
     until: float
@@ -44,7 +44,7 @@ class Lease(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What somebody did last: the text, and the answer that it had before, if any."""
+    """A person's last action: the text, and the answer that it had before, if any."""
 
     row: int
     skipped: bool
@@ -66,16 +66,16 @@ class Session:
         given: GivenAnswers | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Begin, or go on with the answers of `file`.
+        """Begin, or continue with the answers of `file`.
 
         Args:
             texts: the texts.
-            labels: those to begin with; the answers may bring others.
-            file: where answers go.
-            learner: who learns from them; None for nobody.
+            labels: the initial labels; the answers may add others.
+            file: the file that answers are written to.
+            learner: learns from them; None for no learning.
             start: the texts to ask for while there is no model.
-            suspects: texts whose label is doubtful; with any, only these are asked for.
-            given: answers that the texts bring along, which are proposed, the doubtful ones first.
+            suspects: texts with a doubtful label; if there are any, only these are asked for.
+            given: answers that come with the texts, which are proposed, the doubtful ones first.
             now: a clock, in seconds.
         """
         self.texts, self.file, self.several = texts, file, file.several
@@ -99,15 +99,15 @@ class Session:
         self._copies = labels_of_copies(file.answers)
         self.classifier: Classifier | None = None
         self._learned, self._learning, self._failed = Learned(0, None), False, ""
-        # How many answers there were when learning last began; None before the first time, which is for the hints.
+        # The number of answers when learning last began; None before the first time, which is for the hints.
         self._tried: int | None = None
         self._closed = False
         self._estimates: list[progress.Estimate] = []
 
-    # What a request asks for
+    # Requests
 
     def state(self) -> dict[str, Any]:
-        """Return what is known: labels, counts, accuracy and advice."""
+        """Return the state: labels, counts, accuracy and advice."""
         with self._lock:
             counts = Counter(label for answer in self.file.answers for label in answer.labels)
             left = len(self._askable) - self._asked
@@ -174,7 +174,7 @@ class Session:
             self._done[who].append(Done(row, False, before))
 
     def skip(self, who: str, row: int) -> None:
-        """Ask for a text no more, today."""
+        """Skip a text for the rest of the session."""
         with self._lock:
             self._check_row(row)
             lease = self._leases.get(row)
@@ -271,7 +271,7 @@ class Session:
         return given
 
     def _changed(self, row: int, answer: Annotation | None) -> None:
-        """Take note of a new answer to a text, or of none any more."""
+        """Record a new answer to a text, or that it has none any more."""
         copies = self._copies.setdefault(near(self.texts[row]), Counter())
         if before := self._answer_of.pop(row, None):
             copies.subtract(before.labels)
@@ -305,11 +305,11 @@ class Session:
         found = proposals.by_names(self._learned.hints.get(row, ()))
         if self.classifier is not None:
             found = proposals.by_model(self.classifier, text, SHOWN_CHARACTERS)
-        # The labels are then those that came along, and the tint is the model's.
+        # The labels are then the given ones, and the tint is the model's.
         return found if self._given is None else {**(found or {}), **self._given.proposal(row)}
 
     def _agreement(self) -> dict[str, Any] | None:
-        """Return how often the answers that came along are those of people, on a random sample of the texts."""
+        """Return how often the given answers match those of people, on a random sample of the texts."""
         if self._given is None:
             return None
         sample = progress.random_sample(self._random, self._answer_of, frozenset(self._skipped))

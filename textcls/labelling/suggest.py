@@ -1,4 +1,4 @@
-"""Which texts to label next: what `textcls suggest` calls, and `textcls label` asks between two trainings."""
+"""Choose the texts to label next, for `textcls suggest`, and for `textcls label` between two trainings."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from textcls.labelling.vectors import text_vectors
 from textcls.model.classifier import Classifier
 from textcls.model.prediction import Prediction
 
-# Of more texts so many are looked at, evenly from the first to the last.
+# If there are more texts, this many are considered, evenly spaced from the first to the last.
 MOST_CANDIDATES: Final = 20_000
 SEED: Final = 0
 
@@ -23,9 +23,9 @@ class Suggestion:
 
     Attributes:
         row: its number, from 0.
-        text: itself.
-        label: what the model would answer; None without a model.
-        score: the probability of that.
+        text: the text itself.
+        label: the model's answer; None without a model.
+        score: the probability of that label.
         doubt: how unsure the model is, from 0 to 1: how near the second label is to the first.
     """
 
@@ -40,7 +40,7 @@ class Suggestion:
         return {"row": self.row + 1, "text": self.text} | self.columns()
 
     def columns(self) -> dict[str, Any]:
-        """Return what is added to the row in a file."""
+        """Return the columns that are added to the row in a file."""
         if self.label is None or self.score is None or self.doubt is None:
             return {}
         return {"suggested_label": self.label, "score": round(self.score, 4), "doubt": round(self.doubt, 4)}
@@ -48,13 +48,13 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Texts of which some are to be labelled: the first of each group of near copies.
+    """Texts to choose from: the first of each group of near copies.
 
     Attributes:
         texts: all texts.
         rows: the numbers of those that may be chosen.
-        keys: for each of these, what its near copies share.
-        vector_RF: likewise its vector.
+        keys: for each of these, the key that its near copies share.
+        vector_RF: the vector of each.
     """
 
     texts: Sequence[str]
@@ -64,7 +64,7 @@ class Pool:
 
     @classmethod
     def of(cls, texts: Sequence[str], most: int = MOST_CANDIDATES) -> "Pool":
-        """Return the pool of `texts`, but those without any sign."""
+        """Return the pool of `texts`, without those that contain no characters."""
         first: dict[int, int] = {}
         for row, text in enumerate(texts):
             if text.strip():
@@ -76,18 +76,18 @@ class Pool:
         return cls(texts, rows, keys, text_vectors([texts[row] for row in rows]))
 
     def ask(self, classifier: Classifier) -> list[Prediction]:
-        """Return what a model says of the texts of the pool."""
+        """Return a model's answers to the texts of the pool."""
         return classifier.predict([self.texts[row] for row in self.rows])
 
     def choose(
         self, count: int, known: Iterable[str] = (), predictions: Sequence[Prediction] | None = None
     ) -> list[int]:
-        """Return the numbers of `count` texts to label next, the one that teaches most first.
+        """Return the numbers of `count` texts to label next, the most informative first.
 
         Args:
             count: how many, if there are as many.
             known: texts that have a label, whose near copies are left out.
-            predictions: what a model says of the pool (`ask`); without one texts are random ones, unlike each other.
+            predictions: a model's answers to the pool (`ask`); without a model texts are random, and unlike each other.
         """
         labelled = {near(text) for text in known}
         labelled_R = np.array([key in labelled for key in self.keys], np.bool_)
@@ -105,9 +105,9 @@ def probabilities(predictions: Sequence[Prediction]) -> Float64:
 
 
 def at_random(texts: Sequence[str], count: int, classifier: Classifier | None = None) -> list[Suggestion]:
-    """Return texts drawn at random, each as likely as any other, whose labels tell how good answers to all of them are.
+    """Return texts drawn uniformly at random, whose labels show how good the answers to all texts are.
 
-    The same texts are drawn each time, and of fewer the first of these. A model says which columns rows have.
+    The same texts are drawn each time, and smaller samples begin larger ones. A model specifies the columns.
     """
     order = np.random.default_rng(SEED).permutation(len(texts))[:count]
     return [Suggestion(row, _text_of(texts[row], classifier)) for row in order.tolist()]
@@ -116,12 +116,12 @@ def at_random(texts: Sequence[str], count: int, classifier: Classifier | None = 
 def suggest(
     texts: Sequence[str], count: int, classifier: Classifier | None = None, known: Iterable[str] = ()
 ) -> list[Suggestion]:
-    """Return the texts to label next, the one that teaches most first.
+    """Return the texts to label next, the most informative first.
 
     Args:
         texts: those without labels.
         count: how many to choose.
-        classifier: a model of the labels so far; without one texts are random ones, unlike each other.
+        classifier: a model of the labels so far; without one texts are random, and unlike each other.
         known: texts that have a label, whose near copies are left out.
     """
     pool = Pool.of(texts)

@@ -1,8 +1,8 @@
 """Texts as vectors without a model: hashed TF-IDF of words and pairs, folded into a few hundred numbers.
 
 The features are those that models read (`textcls.model.features`). Each is added with a sign to one number of the
-vector, by its hash (Weinberger et al. 2009, arXiv 0902.2206), so that products of vectors are those of TF-IDF vectors,
-nearly.
+vector, chosen by its hash (Weinberger et al. 2009, arXiv 0902.2206), so that inner products are approximately those of
+TF-IDF vectors.
 
 Shapes: R texts, F width.
 """
@@ -18,7 +18,7 @@ from textcls.model.tokenizer import tokenize
 
 Float32 = NDArray[np.float32]
 WIDTH: Final = 512
-# Further tokens of a text say little more of what it is about.
+# Further tokens of a text say little more about its subject.
 MOST_TOKENS: Final = 512
 _BUCKETS: Final = 1 << 20
 _GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)

@@ -141,13 +141,13 @@ def probability(value: Any) -> float | str:
         # Decimals of Parquet are converted by way of text.
         value = str(value)
     if isinstance(value, str):
-        said = value.strip()
-        if (known := _APPLIES.get(said.lower())) is not None:
+        text = value.strip()
+        if (known := _APPLIES.get(text.lower())) is not None:
             return known
         try:
-            found = float(said)
+            found = float(text)
         except ValueError:
-            return f"{_shown(said)} is neither 0 or 1, nor false or true, nor no or yes, nor a probability"
+            return f"{_shown(text)} is neither 0 or 1, nor false or true, nor no or yes, nor a probability"
     elif isinstance(value, int | float):
         found = float(value) if abs(value) <= 1 or math.isnan(value) else math.inf
     else:

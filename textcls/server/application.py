@@ -207,15 +207,15 @@ class _Application(FastAPI):
     def openapi(self) -> dict[str, Any]:
         """Return the OpenAPI description."""
         with self._describing:
-            said = super().openapi()
-            schemas = said["components"]["schemas"]
+            document = super().openapi()
+            schemas = document["components"]["schemas"]
             # FastAPI rebuilds the description when routes are added.
             if _BODIES[0].__name__ not in schemas:
                 _, bodies = models_json_schema(
                     [(body, "validation") for body in _BODIES], ref_template="#/components/schemas/{model}"
                 )
                 schemas.update(bodies["$defs"])
-            return said
+            return document
 
 
 async def _refuse(request: Request, error: Exception) -> Response:

@@ -280,8 +280,8 @@ class Service:
             _LOGGER.error("The new models are not taken up, the old ones go on answering: %s", error)
             return False
         except Exception as error:
-            said = "The new models are not taken up (%s), the old ones go on answering."
-            _LOGGER.error(said, type(error).__name__, extra={"where": logs.places(error)})
+            message = "The new models are not taken up (%s), the old ones go on answering."
+            _LOGGER.error(message, type(error).__name__, extra={"where": logs.places(error)})
             return False
         self._learnt = ()
         # One assignment: a request sees either all of the old or all of the new generation.
@@ -310,8 +310,8 @@ class Service:
                 done = await asyncio.wrap_future(loading.in_thread(self.store.publish))
         except TextclsError as error:
             # A file name may not be valid UTF-8.
-            said = str(error).encode(errors="backslashreplace").decode()
-            raise RefusalError(409, f"The old models go on answering: {said}") from error
+            message = str(error).encode(errors="backslashreplace").decode()
+            raise RefusalError(409, f"The old models go on answering: {message}") from error
         return done, (await self._await_all(done.number)).serving
 
     async def learn(self, lesson: Lesson, share: Share, caller: Caller) -> tuple[Learnt, Workers]:

@@ -1,10 +1,10 @@
-"""Curves and points in a square of two shares, as pictures that need nothing but the page they stand on."""
+"""Draw curves and points in a square of two shares, as pictures that need nothing but the page that contains them."""
 
 from collections.abc import Sequence
 from html import escape
 from typing import Final, NamedTuple
 
-# In their own units: of the whole picture, and of what stands left of and below the square.
+# In the chart's own units: the whole picture, and the space left of and below the square.
 WIDTH: Final = 420
 HEIGHT: Final = 280
 LEFT: Final = 58
@@ -27,7 +27,7 @@ STYLE: Final = (
 
 
 class Point(NamedTuple):
-    """A point of a chart, between two values where it has such; `size` is its radius, `title` what a pointer shows."""
+    """A point of a chart, between two values if it has them; `size` is its radius, `title` its tooltip."""
 
     x: float
     y: float
@@ -57,7 +57,7 @@ def figure(title: str, caption: str, axes: Axes, *drawn: str) -> str:
 
 
 def curve(axes: Axes, points: Sequence[Point]) -> str:
-    """Return a line through points, over a band between their lower and upper values where all have such."""
+    """Return a line through points, over a band between their lower and upper values if all have them."""
     line = " ".join(f"{_x(axes, p.x):.1f},{_y(axes, p.y):.1f}" for p in points)
     band = ""
     if points and all(p.low is not None and p.high is not None for p in points):
@@ -68,7 +68,7 @@ def curve(axes: Axes, points: Sequence[Point]) -> str:
 
 
 def dots(axes: Axes, points: Sequence[Point], kind: str = "") -> str:
-    """Return points, each with a line from its lower to its upper value where it has such."""
+    """Return points, each with a line from its lower to its upper value if it has them."""
     found = []
     for p in points:
         x = f"{_x(axes, p.x):.1f}"

@@ -1,4 +1,4 @@
-"""The clusters of texts as a fragment: a map, a line each, and behind each its words and examples."""
+"""The clusters of texts as a fragment: a map, one line each, and below each its words and examples."""
 
 from collections.abc import Sequence
 from html import escape
@@ -11,19 +11,19 @@ from textcls.display.text import named, one_line, percent, signed
 from textcls.explain.clusters.survey import Cluster, ClusterSurvey, Example, Point
 from textcls.explain.global_explanation.summary import TermAttribution
 
-# Of the map, in its own units.
+# The size of the map, in its own units.
 WIDTH: Final = 860
 HEIGHT: Final = 600
 MARGIN: Final = 24
-# So many of the largest clusters have their names on the map; and so many characters of them.
+# This many of the largest clusters are named on the map, with this many characters of their names.
 NAMED: Final = 24
 NAME_CHARACTERS: Final = 28
-# A name is moved by so much where another one stands.
+# A name is moved by this much if another one is in its place.
 LINE: Final = 15
-# Hues that lie far from each other: the golden angle, in degrees.
+# Hues that are far apart: the golden angle, in degrees.
 GOLDEN: Final = 137.508
 WORDS: Final = 6
-# So many clusters stand open.
+# This many clusters are unfolded.
 OPEN: Final = 3
 
 _STYLE: Final = (
@@ -82,12 +82,12 @@ def _map(points: Sequence[Point], clusters: Sequence[Cluster]) -> str:
 
 
 def isolated_text(text: str) -> str:
-    """Return a name where no element may stand."""
+    """Return a name for a place in which no element may be."""
     return escape(named(text))
 
 
 def _names(points: Sequence[Point], clusters: Sequence[Cluster]) -> str:
-    """Return the names of the largest clusters, each in the middle of its texts, or just below if one stands there."""
+    """Return the names of the largest clusters, each in the middle of its texts, or just below another name there."""
     taken: list[tuple[float, float, float]] = []
     found = []
     for number, cluster in enumerate(clusters[:NAMED]):

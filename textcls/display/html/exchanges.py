@@ -1,4 +1,4 @@
-"""What exchanged words do to answers, as a fragment."""
+"""The effect of exchanged words on answers, as a fragment."""
 
 from textcls.display.html.fragments import fragment, heads, name, shown, table
 from textcls.display.html.global_explanation import example

@@ -29,9 +29,9 @@ from textcls.model.sub_token_attribution import SubTokenAttribution
 # Rows of the table of tokens, bars of scores.
 SHOWN_TOKENS: Final = 20
 SHOWN_LABELS: Final = 8
-# Of several labels a text so many are explained one after the other.
+# With several labels per text, this many are explained one after the other.
 SHOWN_ANSWERS: Final = 3
-# Beyond these a page of a long text would take megabytes.
+# The most titles: beyond these, a page of a long text would take megabytes.
 MOST_TITLES: Final = 2_000
 MOST_UNREAD: Final = 2_000
 LEVELS: Final = 9
@@ -50,15 +50,15 @@ def prediction_fragment(
 ) -> str:
     """Return an answer, with its explanation if it has one. The arguments are those of `explanation_fragment`.
 
-    `others` are the answers of further models of the same rows, explained by tokens
-    (`textcls.explain.stability`), `more` parts that follow. Of several labels a text each assigned one is explained,
-    three at most, if none is named.
+    `others` are the answers of further models of the same rows, explained by tokens (`textcls.explain.stability`),
+    `more` parts that follow. With several labels per text, each assigned one is explained, at most three, if none is
+    named.
     """
     found = [_scores(prediction.label_names, prediction.probabilities, prediction.thresholds)]
     found += [f'<p class="remark">{shown(remark)}</p>' for remark in prediction.remarks]
     if prediction.explanation is not None:
         answers = prediction.assigned if prediction.several else (prediction.label,)
-        # The one asked for, or else the answer; where nothing is assigned, the most probable.
+        # The requested one, or else the answer; if nothing is assigned, the most probable.
         for which in [label] if label is not None else answers[:SHOWN_ANSWERS] or [prediction.label]:
             why = "Why" if which in answers or not prediction.several or against is not None else "Why not"
             attribution = prediction.explanation.attribution(which, against)
@@ -83,11 +83,11 @@ def explanation_fragment(
     """Return an explanation.
 
     Args:
-        explanation: what to show.
+        explanation: the explanation to show.
         label: the label explained; by default the most probable.
-        against: the one label it is held against; by default all others.
+        against: the label that it is compared with; by default all others.
         top: rows of the table of tokens, and of that of sub-token attributions.
-        sub_tokens: what `Classifier.parts` says of the text, to be shown folded away.
+        sub_tokens: the result of `Classifier.parts` for the text, to be shown folded away.
 
     Raises:
         ConfigError: there is no such label, both are the same, or `top` is negative.
@@ -102,7 +102,7 @@ def explanation_fragment(
 def _scores(
     labels: Sequence[str], probabilities: NDArray[np.float32], thresholds: NDArray[np.float32] | None = None
 ) -> str:
-    """Return the scores of all labels as bars; where each has a threshold, whether it is reached."""
+    """Return the scores of all labels as bars; if each has a threshold, also whether it is reached."""
     order = np.argsort(-probabilities, kind="stable").tolist()
     scores = probabilities.tolist()
     answers = {order[0]} if thresholds is None else set(np.flatnonzero(probabilities >= thresholds).tolist())
@@ -176,7 +176,7 @@ def _levels(attribution: Attribution) -> list[int]:
 
 
 def _tinted(explanation: Explanation, attribution: Attribution) -> str:
-    """Return the text, its tokens tinted; of a long one the sentences that decide, and the whole folded away."""
+    """Return the text with its tokens tinted; for a long one the deciding sentences, and the whole folded away."""
     text, spans = visible(explanation.text), explanation.spans
     marks = _marks(explanation, attribution)
 
@@ -206,7 +206,7 @@ def _tinted(explanation: Explanation, attribution: Attribution) -> str:
 
 
 def _unread(text: str) -> str:
-    """What stands behind the last token that was read: white space, or what was cut."""
+    """Return what follows the last token that was read: white space, or what was cut."""
     if not text.strip():
         return escape(text)
     cut = f"\u2026 ({len(text) - MOST_UNREAD:,} more characters)" if len(text) > MOST_UNREAD else ""
@@ -254,7 +254,7 @@ def _tables(explanation: Explanation, attribution: Attribution, top: int) -> str
     found = _table(token_table(explanation, attribution, order))
     if len(order) == count:
         return found
-    # A page of a long text would take megabytes otherwise; the strongest tell nearly all.
+    # A page of a long text would take megabytes otherwise; the strongest tokens explain nearly everything.
     every = sorted(attribution.strongest(MOST_TITLES).tolist())
     units = f"{explanation.unit}s"
     what = f"All {count:,} {units}" if len(every) == count else f"The {len(every):,} strongest of {count:,} {units}"
@@ -286,7 +286,7 @@ def _table(table: TokenTable) -> str:
 
 
 def _bar(row: TokenRow, table: TokenTable) -> str:
-    """Return the bar of a value, with a whisker over its interval where several models were asked."""
+    """Return the bar of a value, with a whisker over its interval if several models were asked."""
     found = bar(row.value / table.strongest)
     if table.models == 1:
         return found

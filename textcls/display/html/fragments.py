@@ -1,4 +1,4 @@
-"""What all fragments are made of: the style they share, escaped texts, bars."""
+"""The elements that all fragments share: their style, escaped texts, bars."""
 
 import hashlib
 from collections.abc import Iterable
@@ -28,19 +28,19 @@ def style() -> str:
 
 
 def document(title: str, *fragments: str, about: str = "", heading: str = "") -> str:
-    """Return a page of its own that shows the fragments.
+    """Return a separate page that shows the fragments.
 
     Args:
         title: the title of the page.
-        fragments: what is on it.
-        about: of which model it is and when it was made, in one line; empty for nothing.
-        heading: above that, for fragments that have none of their own.
+        fragments: the content of the page.
+        about: which model it is about and when it was made, in one line; empty for nothing.
+        heading: a heading above that, for fragments without their own.
     """
     head = f"<h2>{shown(heading)}</h2>" if heading else ""
     header = f'<header class="textcls">{head}<p class="note">{shown(about)}</p></header>\n' if about else ""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        # Whatever a text holds, a browser will neither run nor fetch anything.
+        # Whatever a text contains, a browser will neither run nor fetch anything.
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
@@ -52,19 +52,19 @@ def document(title: str, *fragments: str, about: str = "", heading: str = "") ->
 
 
 def fragment(parts: Iterable[str]) -> str:
-    """Return `parts` in one box with their style: its own ground and ink, since a notebook may be dark where the
-    system is light.
+    """Return `parts` in one box with their style: with its own background and text colour, since a notebook may be dark
+    while the system is light.
     """
     return f'<div class="textcls">\n<style>{style()}</style>\n' + "\n".join(parts) + "\n</div>"
 
 
 def made_of(model: Path) -> str:
-    """Return of which file a page tells, its version as services name it, what made the page, and the day."""
+    """Return which file a page is about, its version as named by services, what made the page, and the day."""
     return made_of_version(model.name, hashlib.sha256(model.read_bytes()).hexdigest()[:12])
 
 
 def made_of_version(model: str, of: str) -> str:
-    """Return the same of a file whose name and version are known."""
+    """Return the same for a file whose name and version are known."""
     return f"{model} ({of}), written by textcls {version('textcls')} on {date.today().isoformat()}"
 
 
@@ -74,34 +74,34 @@ def shown(text: str) -> str:
 
 
 def name(text: str) -> str:
-    """Return a token or label as it is named, escaped, and kept from reordering what stands around it."""
+    """Return a token or label as named in tables, escaped, and kept from reordering its surroundings."""
     return isolated(named(text))
 
 
 def isolated(shown: str) -> str:
-    """Return a text that may be shown as it is, escaped, and kept from reordering what stands around it."""
+    """Return a text that may be shown as it is, escaped, and kept from reordering its surroundings."""
     return f"<bdi>{escape(shown)}</bdi>"
 
 
 def with_mark(found: Excerpt) -> str:
-    """Return an excerpt, escaped, the word that it is of marked."""
+    """Return an excerpt, escaped, with its word marked."""
     before, meant, behind = (escape(one_line(part)) for part in marked(found))
     return f"{before}<mark>{meant}</mark>{behind}" if meant else f"{before}{behind}"
 
 
 def heads(*texts: str, kind: str = "", columns: int = 1) -> str:
-    """Return heads of columns, of a class, each over so many of them; the texts are HTML."""
+    """Return column heads of a class, each over this many columns; the texts are HTML."""
     more = f' class="{kind}"' * bool(kind) + f' colspan="{columns}"' * (columns > 1)
     return "".join(f'<th scope="col"{more}>{text}</th>' for text in texts)
 
 
 def table(heads: str, rows: Iterable[str], kind: str = "findings") -> str:
-    """Return a table, which scrolls by itself where it is wider than the page."""
+    """Return a table, which scrolls separately if it is wider than the page."""
     return tables([(heads, rows)], kind, head="")
 
 
 def tables(parts: Iterable[tuple[str, Iterable[str]]], kind: str = "findings", head: str = "head") -> str:
-    """Return several tables as one, each under heads of its own; those without rows are left out."""
+    """Return several tables as one, each under its own heads; those without rows are left out."""
     shown = ((heads, "".join(rows)) for heads, rows in parts)
     of = f' class="{head}"' * bool(head)
     body = "".join(f"<tr{of}>{heads}</tr>{rows}" for heads, rows in shown if rows)
@@ -109,7 +109,7 @@ def tables(parts: Iterable[tuple[str, Iterable[str]]], kind: str = "findings", h
 
 
 def bar(share: float, middle: int = 50) -> str:
-    """A bar of this share of the room: from the middle to the right for, to the left against; from 0 always right."""
+    """Return a bar with this share of the space: from `middle` to the right for, left against; at 0 always right."""
     width = (100 - middle) * min(1.0, abs(share))
     side = "left" if share >= 0 or not middle else "right"
     kind = "p" if share >= 0 else "n"

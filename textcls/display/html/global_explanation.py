@@ -1,4 +1,4 @@
-"""A global explanation, what a model goes by over many texts, as a fragment."""
+"""A global explanation, what a model relies on over many texts, as a fragment."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -18,12 +18,12 @@ from textcls.explain.global_explanation.summary import GlobalExplanation, TermAt
 from textcls.explain.shortcuts.audit import Shortcut, ShortcutAudit
 from textcls.model.excerpts import Excerpt
 
-# So many labels are unfolded.
+# This many labels are unfolded.
 OPEN: Final = 8
 
 
 def global_explanation_fragment(title: str, report: GlobalExplanation) -> str:
-    """Return what a model goes by: shortcuts, then what speaks for and against each label."""
+    """Return what a model relies on: shortcuts, then what speaks for and against each label."""
     parts = [f"<h2>{shown(title)}</h2>", f"<p>{shown(summary_line(report))}</p>"]
     parts += [f'<p class="remark">{shown(line)}</p>' for line in report.told_by]
     parts.append(_shortcuts(report.audit))
@@ -51,18 +51,18 @@ def global_explanation_fragment(title: str, report: GlobalExplanation) -> str:
 
 
 def _shortcuts(audit: ShortcutAudit | None) -> str:
-    said = "".join(f'<p class="note">{shown(line)}</p>' for line in shortcut_lines(audit))
+    content = "".join(f'<p class="note">{shown(line)}</p>' for line in shortcut_lines(audit))
     if audit is None:
-        return said
+        return content
     if audit.shortcuts:
-        said = (
+        content = (
             '<div class="remark"><h3>Shortcuts</h3><p>What tells a label, and is not part of what the texts say. Put '
             "into texts of other labels, it makes so many of them answers of its label; taken out of its own texts, it "
-            f"leaves so many with another.</p>{_shortcut_table(audit.shortcuts)}{said}</div>"
+            f"leaves so many with another.</p>{_shortcut_table(audit.shortcuts)}{content}</div>"
         )
     if audit.possible:
-        said += f"<details><summary>{POSSIBLE}</summary>{_shortcut_table(audit.possible)}</details>"
-    return said
+        content += f"<details><summary>{POSSIBLE}</summary>{_shortcut_table(audit.possible)}</details>"
+    return content
 
 
 def _shortcut_table(shortcuts: Sequence[Shortcut]) -> str:
@@ -113,5 +113,5 @@ def _terms(head: str, terms: Sequence[TermAttribution]) -> tuple[str, list[str]]
 
 
 def example(found: Excerpt) -> str:
-    """Return a cell with what stands around a word, which is marked."""
+    """Return a cell with the context of a word, which is marked."""
     return f'<td class="example" dir="auto">{with_mark(found)}</td>'

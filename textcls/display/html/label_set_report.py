@@ -1,4 +1,4 @@
-"""What the page of a report shows of a model that may give a text several labels."""
+"""The parts of a report page that are specific to a model that may give a text several labels."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -101,8 +101,8 @@ def _curve(found: LabelAims) -> str:
 def _mark(what: str, point: LabelPoint) -> Point | None:
     if point.precision is None or point.recall is None:
         return None
-    said = f"{what}: precision {percent(point.precision)}, recall {percent(point.recall)}"
-    return Point(point.recall, point.precision, size=5, title=said)
+    title = f"{what}: precision {percent(point.precision)}, recall {percent(point.recall)}"
+    return Point(point.recall, point.precision, size=5, title=title)
 
 
 def _aims(found: LabelAims) -> str:

@@ -1,4 +1,4 @@
-"""What the page of a report shows of a model of one label per text alone."""
+"""The parts of a report page that are specific to a model with one label per text."""
 
 from collections.abc import Sequence
 from html import escape
@@ -26,7 +26,7 @@ from textcls.evaluation.reporting.abstention import Abstention
 from textcls.evaluation.reporting.errors import ErrorGroup, SureError
 from textcls.evaluation.reporting.one_label import OneLabelModelReport
 
-# Of more labels the confusions are a list instead of a matrix, and of these so many are shown.
+# With more labels the confusions are a list instead of a matrix, with this many of them.
 MATRIX: Final = 20
 
 
@@ -107,8 +107,8 @@ def _coverage(found: Abstention) -> str:
     for point in found.points:
         if point.accepted:
             right = share(point.right, point.accepted)
-            said = f"threshold {point.threshold:.9g}: {percent(point.coverage)} answered, {percent(right.value)} right"
-            points.append(Point(point.coverage, right.value, right.low, right.high, 2, said))
+            title = f"threshold {point.threshold:.9g}: {percent(point.coverage)} answered, {percent(right.value)} right"
+            points.append(Point(point.coverage, right.value, right.low, right.high, 2, title))
     bottom = 0.2 * int(5 * min((point.low or 0.0 for point in points), default=0.0))
     axes = Axes("rows answered, the surest first", "of these right", y_range=(bottom, 1.0))
     caption = "The fewer rows it answers, the more often it is right."

@@ -1,4 +1,4 @@
-"""A report on a model as a page that a manager and an engineer both read: what matters in sentences, then all of it."""
+"""A report on a model as a page for managers and engineers: what matters in sentences, then all of it."""
 
 from html import escape
 

@@ -1,4 +1,4 @@
-"""What the pages of reports are made of, whether a model gives a text one label or several."""
+"""The elements of report pages, whether a model gives a text one label or several."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -11,9 +11,9 @@ from textcls.display.text import percent, plural
 from textcls.evaluation.metrics import ReliabilityBin
 from textcls.model.excerpts import excerpt
 
-# So many labels, those of the lowest F1, stand before the others are folded away.
+# This many labels, those with the lowest F1, are shown before the others, which are folded away.
 SHOWN_LABELS: Final = 25
-# Characters of a text.
+# The number of characters shown of a text.
 CHARACTERS: Final = 240
 CUT: Final = "\u2026"
 
@@ -33,13 +33,13 @@ STYLE: Final = (
 
 
 class Parts(NamedTuple):
-    """What a page shows of a report that the other kind of reports does not hold, or not so.
+    """The parts of a page that differ between the two kinds of reports.
 
     Attributes:
-        figures: the boxes on top: a figure, what it is, and more of it.
-        labels: what stands below the heading of labels.
-        confidence_heading: how the next part is called.
-        confidence: what scores promise, and what thresholds do.
+        figures: the boxes at the top: a figure, its name, and more about it.
+        labels: the content below the heading of labels.
+        confidence_heading: the heading of the next part.
+        confidence: what scores promise, and the effects of thresholds.
         errors: likewise.
     """
 
@@ -51,22 +51,22 @@ class Parts(NamedTuple):
 
 
 def table(heads: Sequence[tuple[str, str]], rows: Iterable[str], kind: str = "findings") -> str:
-    """Return a table; of each head its text and its class."""
+    """Return a table; each head consists of its text and its class."""
     return fragments.table("".join(fragments.heads(escape(text), kind=of) for text, of in heads), rows, kind)
 
 
 def quoted(text: str, place: tuple[int, int]) -> str:
-    """Return a cell with a text, of a long one what stands around the word at `place`, which is marked."""
+    """Return a cell with a text, or the context of the word at `place` in a long one; the word is marked."""
     start, end = place
     around = CHARACTERS // 2 if len(text) > CHARACTERS and end else CHARACTERS
     found = excerpt(text, start, end, around)
     cut_before, cut_behind = found.start < start, len(found.text) - found.end < len(text) - end
-    said = f"{CUT * cut_before}{with_mark(found)}{CUT * cut_behind}"
-    return f'<td class="quoted" dir="auto"><bdi>{said}</bdi></td>'
+    title = f"{CUT * cut_before}{with_mark(found)}{CUT * cut_behind}"
+    return f'<td class="quoted" dir="auto"><bdi>{title}</bdi></td>'
 
 
 def plain_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table of words and numbers as they are told, the first of a row being its head."""
+    """Return a table of words and numbers as given, with the first cell of a row as its head."""
     lines = (
         f'<tr><th scope="row">{shown(what)}</th>' + "".join(f"<td>{shown(cell)}</td>" for cell in cells) + "</tr>"
         for what, *cells in rows
@@ -75,7 +75,7 @@ def plain_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def boxes(figures: Iterable[tuple[str, str, str]]) -> str:
-    """Return figures side by side: each, what it is, and more of it."""
+    """Return figures side by side: each with its name, and more about it."""
     divisions = "".join(
         f"<div><b>{escape(value)}</b>{escape(what)}<br><small>{escape(more)}</small></div>"
         for value, what, more in figures
@@ -88,8 +88,8 @@ def folded(heads: Sequence[tuple[str, str]], rows: Sequence[str], absent: int) -
 
     Args:
         heads: the heads of its columns.
-        rows: a label each, by rising F1, and then those that no row has.
-        absent: how many these are.
+        rows: one label each, by rising F1, followed by those that no row has.
+        absent: the number of the latter.
     """
     shown = table(heads, rows[:SHOWN_LABELS])
     if len(rows) <= SHOWN_LABELS:
@@ -102,19 +102,19 @@ def folded(heads: Sequence[tuple[str, str]], rows: Sequence[str], absent: int) -
 
 
 def reliability(found: Sequence[ReliabilityBin], axes: Axes, caption: str, of: str, right: str) -> str:
-    """Return the chart of what scores promise and what comes of it.
+    """Return the chart of what scores promise and how often they are right.
 
     Args:
         found: the bins.
         axes: their names.
-        caption: below the chart.
-        of: what is counted in a bin: row, or label.
-        right: what is said of those that count: right.
+        caption: the caption below the chart.
+        of: the unit counted in a bin: row, or label.
+        right: the word for those that count: right.
     """
     largest = max((each.rows for each in found), default=1)
     points = []
     for each in found:
-        said = f"score {percent(each.confidence)}: {percent(each.share.value)} of {plural(each.rows, of)} {right}"
+        title = f"score {percent(each.confidence)}: {percent(each.share.value)} of {plural(each.rows, of)} {right}"
         size = 2 + 5 * (each.rows / largest) ** 0.5
-        points.append(Point(each.confidence, each.share.value, each.low, each.high, size, said))
+        points.append(Point(each.confidence, each.share.value, each.low, each.high, size, title))
     return charts.figure("Can its scores be trusted?", caption, axes, charts.diagonal(axes), charts.dots(axes, points))

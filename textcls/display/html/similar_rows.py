@@ -1,4 +1,4 @@
-"""Training rows that an answer is like, as a part of its page."""
+"""Training rows that are like an answer, as a part of its page."""
 
 from textcls.display.html.fragments import heads, name, shown, table
 from textcls.display.remarks import similar_line
@@ -10,13 +10,13 @@ LONGEST_TEXT = 1_000
 
 
 def similar_part(found: SimilarRows, *, texts: bool) -> str:
-    """Return a table of the rows, with the words that they share, and their texts on request."""
-    said = f"<h3>Rows like it</h3><p>{shown(similar_line(found))}</p>"
+    """Return a table of the rows, with the words that they share, and with their texts on request."""
+    content = f"<h3>Rows like it</h3><p>{shown(similar_line(found))}</p>"
     if not found.same and not found.other:
-        return said
+        return content
     words = ("shared words, with what they add here", *(["text"] if texts else []))
     named = heads("row") + heads("label", kind="left") + heads("alike") + heads(*words, kind="left")
-    return said + table(named, (_row(row, texts=texts) for row in (*found.same, *found.other)))
+    return content + table(named, (_row(row, texts=texts) for row in (*found.same, *found.other)))
 
 
 def _row(row: SimilarRow, *, texts: bool) -> str:

@@ -1,6 +1,6 @@
 """The page that asks a model, as files: for the server, or static, with the model run in the browser.
 
-Both are the same files but for one, `answer.mjs`: it asks the server, or it runs the model with onnxruntime-web. The
+Both consist of the same files except one, `answer.mjs`: it asks the server, or runs the model with onnxruntime-web. The
 tables of the token rule are those of `textcls.model._unicode`, written out anew each time.
 """
 
@@ -61,13 +61,13 @@ def write(model: Path, folder: Path, runtime: Path | None) -> int:
 
     Args:
         model: the model file; it is copied as it is.
-        folder: is made where it is not there; the files of a page that was written there are replaced.
+        folder: created if missing; the files of a page that was written there before are replaced.
         runtime: a folder with the files of onnxruntime-web, such as its `dist`.
 
     Raises:
         ConfigError: the runtime is not there.
         ArtifactError: the model file cannot be used.
-        InputError: the model is where the page's copy would be, or the folder holds files that are no such page.
+        InputError: the model is at the place of the page's copy, or the folder contains files that are not such a page.
         SurroundingsError: the folder cannot be written to.
     """
     found = check_runtime(runtime)
@@ -76,7 +76,7 @@ def write(model: Path, folder: Path, runtime: Path | None) -> int:
     _check_folder(folder)
     files = static() | {f"page/ort/{path.name}": path.read_bytes() for path in found} | {MODEL: model.read_bytes()}
     try:
-        # Half a page would be served as one.
+        # An incomplete page would be served as a complete one.
         with interrupts.held_back():
             (folder / "page" / "ort").mkdir(parents=True, exist_ok=True)
             for path, content in files.items():
@@ -124,7 +124,7 @@ def _files(answerer: str, policy: str) -> dict[str, bytes]:
 
 
 def column_names() -> str:
-    """Return the well-known names of text columns, in lower case and without signs, as a module of JavaScript."""
+    """Return the well-known names of text columns, in lower case and without punctuation, as a module of JavaScript."""
     names = ",".join(f'"{name}"' for name in sorted(TEXT_NAMES))
     return f"// The names by which a column of texts is known.\nexport const TEXT_COLUMNS=[{names}];\n"
 

@@ -41,11 +41,11 @@ def file_card(title: str, file: ModelFile) -> str:
     """
     training = file.info.training
     rows, figures = training.get("held_out_rows"), _held_out(file.info)
-    said = "Its file tells of no rows that were held out in its training."
+    summary = "Its file tells of no rows that were held out in its training."
     if figures:
         on = f" on {plural(rows, 'row')}" if isinstance(rows, int) else ""
-        said = f"In its training, held-out rows were answered with {figures}{on}."
-    return _card(title, {}, _what(file, f"{said} On texts of another time or source it will be less accurate."))
+        summary = f"In its training, held-out rows were answered with {figures}{on}."
+    return _card(title, {}, _what(file, f"{summary} On texts of another time or source it will be less accurate."))
 
 
 def _held_out(info: ModelInfo) -> str:
@@ -91,7 +91,7 @@ def _what(file: ModelFile, measured: str) -> list[str]:
     given = json.dumps(text, ensure_ascii=False)
     taught = _taught(info)
     # Of several labels a text an answer has those that are assigned.
-    said = "answer.assigned" if info.several else "answer.label, answer.score"
+    shown = "answer.assigned" if info.several else "answer.label, answer.score"
     return [
         f"A text classifier of {plural(len(info.labels), 'label')}{trained}: {labels}. One ONNX file of "
         f"{file.bytes / 1e6:.2f} MB (SHA-256 `{file.sha256}`) that answers raw text with calibrated scores, and says "
@@ -103,7 +103,7 @@ def _what(file: ModelFile, measured: str) -> list[str]:
         "",
         f"classifier = Classifier.load({json.dumps(file.name)})",
         f"answer = classifier.predict({given}, explain=True)",
-        f"print({said})",
+        f"print({shown})",
         "```",
         "",
         f"It answers with these labels and no other, and knows the words of its training rows. {measured}",

@@ -1,4 +1,4 @@
-"""Tables in Markdown, and texts in which no sign is taken for one of it."""
+"""Tables in Markdown, and texts in which no character is taken for Markdown syntax."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -10,12 +10,12 @@ _SIGNS: Final = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
 
 
 def escaped(text: str) -> str:
-    """Return a text on one line as Markdown shows it, as it is."""
+    """Return a text on one line that Markdown shows unchanged."""
     return _SIGNS.sub(r"\\\1", one_line(text))
 
 
 def name(text: str) -> str:
-    """Return a token or label as it is named."""
+    """Return a token or label as named in tables."""
     return escaped(named(text))
 
 

@@ -1,4 +1,4 @@
-"""A plot of what columns beside the text add: a number's curve, a category's values, of the labels that move most."""
+"""A plot of what columns beside the text add: a number's curve, a category's values, for the labels that move most."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Of more, those that move an answer most.
+# If there are more, those that move an answer most.
 MOST_PARTS: Final = 12
 SHOWN_LABELS: Final = 5
 SHOWN_VALUES: Final = 12
@@ -53,7 +53,7 @@ def _draw(axes: "Axes", effect: ColumnEffect, labels: Sequence[str]) -> None:
     for label in effect.strongest_labels(SHOWN_LABELS):
         added = effect.added[values, label].tolist()
         if effect.kind == "curve":
-            # The missing value stands last, and on no line.
+            # The missing value comes last, and is on no line.
             places: Any = [_place(effect.values[value]) for value in values[:-1]]
             axes.plot(places, added[:-1], label=row_name(labels[label]))
         else:
@@ -75,7 +75,7 @@ def _name(effect: ColumnEffect, value: int) -> str:
 
 
 def _place(value: str) -> float | datetime:
-    """Return where a point of a curve stands: a number, or a moment."""
+    """Return the position of a point of a curve: a number, or a moment."""
     try:
         return float(value)
     except ValueError:

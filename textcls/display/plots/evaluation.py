@@ -1,4 +1,4 @@
-"""Plots of an evaluation: what is taken for what, whether probabilities hold, how good each label is."""
+"""Plots of an evaluation: which labels are confused, whether probabilities are right, how good each label is."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -16,21 +16,21 @@ from textcls.evaluation.metrics import ClassificationReport, LabelReport, Reliab
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Of more labels the confusions are a list instead of a matrix, and the labels those of the lowest F1.
+# With more labels the confusions are a list instead of a matrix, and the labels are those with the lowest F1.
 MATRIX: Final = 20
 LISTED: Final = 30
-# A mark at 0 or 1 is drawn whole.
+# The limits of an axis at which a mark at 0 or 1 is drawn whole.
 _SHARES: Final = (-0.02, 1.02)
 
 
 def plot_evaluation(evaluation: Evaluation | LabelSetEvaluation) -> "dict[str, Figure]":
     """Return plots of an evaluation, by their names: `confusions`, `calibration` and `labels`.
 
-    They are Matplotlib figures: `plot_evaluation(found)["confusions"].savefig("confusions.svg")`. Of several labels per
-    text, and beyond a matrix, the confusions are the most frequent pairs.
+    They are Matplotlib figures: `plot_evaluation(found)["confusions"].savefig("confusions.svg")`. With several labels
+    per text, and beyond a matrix, the confusions are the most frequent pairs.
 
     Args:
-        evaluation: what `textcls.evaluate` returns.
+        evaluation: the result of `textcls.evaluate`.
 
     Raises:
         ConfigError: it is something else.
@@ -78,7 +78,7 @@ def _matrix(report: ClassificationReport) -> "Figure":
 
 
 def _pairs(pairs: Sequence[tuple[str, str, int]], kind: str) -> "Figure":
-    """List the most frequent pairs of labels of which one is answered in the place of the other."""
+    """List the most frequent pairs of labels in which one is answered instead of the other."""
     shown = pairs[:MATRIX]
     names = [f"{row_name(first)} \u2192 {row_name(second)}" for first, second, _ in shown]
     figure, axes = axes_of(4.5 + room_for(names), 1.2 + 0.26 * len(shown))
@@ -97,7 +97,7 @@ def _calibration(bins: Sequence[ReliabilityBin]) -> "Figure":
     axes.plot([0, 1], [0, 1], color=NEUTRAL, linestyle="--", linewidth=0.8)
     shares = [one.share for one in bins]
     places, values = [one.confidence for one in bins], [share.value for share in shares]
-    # Rounding must not turn a whisker round.
+    # Rounding must not make the length of a whisker negative.
     whiskers = [
         [max(0.0, share.value - share.low) for share in shares],
         [max(0.0, share.high - share.value) for share in shares],

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from textcls.model.explanation import Attribution
 
 SHOWN_TOKENS: Final = 12
-# How wide the text in the title may be, in characters.
+# The most characters of the text in the title.
 _TEXT: Final = 72
 
 
@@ -28,10 +28,10 @@ def plot_explanation(
     strongest tokens added, and what all others did together.
 
     Args:
-        explanation: of the answer; `explanation.grouped("sentence")` shows a long text by its sentences.
+        explanation: that of the answer; `explanation.grouped("sentence")` shows a long text by its sentences.
         label: the label explained; by default the most probable.
-        against: the one label it is held against; by default all others.
-        top: so many tokens have a bar of their own.
+        against: the label that it is compared with; by default all others.
+        top: the number of tokens with a bar of their own.
 
     Raises:
         MissingExtraError: Matplotlib is not installed.
@@ -62,7 +62,7 @@ def plot_attribution(explanation: Explanation, attribution: "Attribution", top: 
         for row, value in enumerate(values):
             colour = (FOR if value > 0 else AGAINST) if row else NEUTRAL
             axes.barh(row, value, left=place, height=0.7, color=colour)
-            # To where the next begins.
+            # To the beginning of the next.
             axes.plot([place + value] * 2, [row, row + 1], color=NEUTRAL, linewidth=0.8, zorder=0)
             place += value
         axes.barh(len(values), table.total[0], height=0.7, color=NEUTRAL)
@@ -78,7 +78,7 @@ def plot_attribution(explanation: Explanation, attribution: "Attribution", top: 
 
 
 def _heading(explanation: Explanation, attribution: "Attribution") -> str:
-    """Return what is explained: a label and its probability, or two labels held against each other."""
+    """Return what is explained: a label and its probability, or two labels compared with each other."""
     if attribution.against is not None:
         return f"{row_name(attribution.label)} and not {row_name(attribution.against)}"
     return f"{row_name(attribution.label)}, {percent(explanation.score(attribution.label))}"
@@ -102,7 +102,7 @@ def _name(row: TokenRow) -> str:
 
 
 def _whiskers(axes: "Axes", table: TokenTable) -> None:
-    """Draw over which range the end of each bar lies in several models."""
+    """Draw the range of the end of each bar over several models."""
     place = table.bias[0]
     for number, row in enumerate(table.rows, 1):
         axes.plot([place + row.low, place + row.high], [number] * 2, color="black", linewidth=1.2, marker="|")
@@ -110,14 +110,14 @@ def _whiskers(axes: "Axes", table: TokenTable) -> None:
 
 
 def _write_values(axes: "Axes", table: TokenTable, values: list[float]) -> None:
-    """Write each value to the right of its bar and of its whisker; that of the last bar, too."""
+    """Write each value to the right of its bar and of its whisker, including that of the last bar."""
     place = 0.0
     highs = [table.bias[0], *(row.high for row in table.rows), *values[1 + len(table.rows) :]]
     for row, (value, high) in enumerate(zip(values, highs, strict=True)):
         _write_value(axes, row, place + max(0.0, value, high), value)
         place += value
     _write_value(axes, len(values), max(0.0, table.total[0]), table.total[0])
-    # Bars else end where the plot does, and numbers behind them beyond it.
+    # Otherwise bars end at the edge of the plot, and the numbers after them beyond it.
     axes.use_sticky_edges = False
     axes.margins(x=0.1)
 

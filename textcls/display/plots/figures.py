@@ -1,4 +1,4 @@
-"""One look for all plots, and a plot as the content of a file: SVG, PNG or PDF."""
+"""A common style for all plots, and a plot as the content of a file: SVG, PNG or PDF."""
 
 import io
 import re
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# As on the pages: what speaks for a label, what against it, what is neither.
+# The colours of the pages: for a label, against it, and neutral.
 FOR: Final = "#1d64dc"
 AGAINST: Final = "#d15400"
 NEUTRAL: Final = "#8d95a1"
 FORMATS: Final = ("svg", "png", "pdf")
-# Asked in this order for signs that the first does not have.
+# Fonts, tried in this order for characters that the first one lacks.
 _FONTS: Final = (
     "DejaVu Sans", "Noto Sans", "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans Thai", "Noto Sans Arabic",
     "Noto Sans Devanagari", "Noto Sans Hebrew", "PingFang SC", "Hiragino Sans", "Microsoft YaHei", "Yu Gothic",
@@ -34,20 +34,20 @@ _STYLE: Final[dict[Any, Any]] = {
     "axes.titlelocation": "left",
     "axes.titlesize": "medium",
     "font.size": 10,
-    # Text remains text, which every viewer has fonts for; the same picture has the same bytes.
+    # Text stays text, which every viewer has fonts for; the same picture has the same bytes.
     "svg.fonttype": "none",
     "svg.hashsalt": "textcls",
     "text.parse_math": False,
     "savefig.dpi": 200,
 }
 _MISSING: Final = re.compile(r"Glyph (\d+)")
-# How wide a name may be, in characters, and how many inches one takes.
+# The most characters of a name, and the inches per character.
 LONGEST_NAME: Final = 32
 _CHARACTER: Final = 0.08
 
 
 def require(what: str) -> None:
-    """Find out before long work whether plots can be drawn.
+    """Check before long work that plots can be drawn.
 
     Raises:
         MissingExtraError: Matplotlib is not installed.
@@ -56,7 +56,7 @@ def require(what: str) -> None:
 
 
 def format_of(path: Path) -> str:
-    """Return the format that a file is named by.
+    """Return the format that is indicated by the name of a file.
 
     Raises:
         ConfigError: it is none of `FORMATS`.
@@ -69,7 +69,7 @@ def format_of(path: Path) -> str:
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Draw in the look of all plots."""
+    """Draw in the style of all plots."""
     with optional_dependencies.needed_by("A plot"):
         from matplotlib import font_manager, rc_context
     there = set(font_manager.get_font_names())
@@ -78,7 +78,7 @@ def styled() -> Iterator[None]:
 
 
 def axes_of(width: float, height: float) -> tuple["Figure", "Axes"]:
-    """Return an empty plot of so many inches, that no window shows, and its axes."""
+    """Return an empty plot of this size in inches, which no window shows, and its axes."""
     from matplotlib.figure import Figure
 
     figure = Figure((width, height), layout="constrained")
@@ -86,7 +86,7 @@ def axes_of(width: float, height: float) -> tuple["Figure", "Axes"]:
 
 
 def fitted(text: str, width: int = LONGEST_NAME) -> str:
-    """Return the beginning of a text on one line, as wide as so many Latin characters; an ellipsis is for the rest."""
+    """Return the beginning of a text on one line, as wide as `width` Latin characters; an ellipsis is for the rest."""
     from rich.cells import cell_len, chop_cells
 
     shown = one_line(text)
@@ -94,7 +94,7 @@ def fitted(text: str, width: int = LONGEST_NAME) -> str:
 
 
 def row_name(text: str) -> str:
-    """Return a token or label as a plot names it, which has less room than a table."""
+    """Return a token or label as named in a plot, which has less space than a table."""
     return fitted(named(text))
 
 
@@ -116,15 +116,15 @@ def content(figure: "Figure", form: str) -> bytes:
     """Return a plot as the content of a file.
 
     Raises:
-        SurroundingsError: it would hold boxes in the place of characters, since no font of this machine has these.
+        SurroundingsError: it would contain boxes in place of characters, since no font on this machine has these.
     """
     found = io.BytesIO()
     # The date would change the bytes.
     about: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form, {})
-    with styled(), warnings.catch_warnings(record=True) as said:
+    with styled(), warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         figure.savefig(found, format=form, metadata=about)
-    missing = sorted({int(sign[1]) for one in said if (sign := _MISSING.match(str(one.message)))})
+    missing = sorted({int(sign[1]) for one in warned if (sign := _MISSING.match(str(one.message)))})
     if missing and form != "svg":
         signs = " ".join(f"{chr(code)} (U+{code:04X})" for code in missing[:3])
         raise SurroundingsError(

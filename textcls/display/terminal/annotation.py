@@ -1,4 +1,4 @@
-"""What is said of texts that language models answer: what they take, whom they agree with, and what was left out."""
+"""Messages about texts that language models answer: their cost, their agreement, and what was left out."""
 
 from collections.abc import Sequence
 
@@ -13,12 +13,12 @@ from textcls.evaluation.intervals import share
 def what_answers_take(
     prompt: Prompt, models: Sequence[tuple[Answers, Price | None]], texts: Sequence[str], samples: int
 ) -> str:
-    """Say what the answers that are missing take, as far as can be told.
+    """Return the cost of the missing answers, as far as it can be estimated.
 
     Args:
         prompt: what is asked.
-        models: what each has answered, and what its tokens cost.
-        texts: all of them, as they are sent.
+        models: the answers of each model, and the price of its tokens.
+        texts: all texts, as sent.
         samples: how often each model answers a text.
     """
     distinct = dict.fromkeys(texts)
@@ -39,26 +39,26 @@ def what_answers_take(
 
 
 def agreement_with_rows(found: Agreement, rows: int, *, by: str = "") -> str:
-    """Say how far a model agrees with so many labelled rows."""
-    said = f"Labelled rows{by}: {_shares(found, 'answered as labelled')}"
-    return f"{said}{_without(rows - found.rows)}."
+    """Return how far a model agrees with this many labelled rows."""
+    line = f"Labelled rows{by}: {_shares(found, 'answered as labelled')}"
+    return f"{line}{_without(rows - found.rows)}."
 
 
 def agreement_of_models(first: str, second: str, found: Agreement) -> str:
-    """Say how far two models agree."""
+    """Return how far two models agree."""
     return f"{first} and {second}: {_shares(found, 'answered alike')}."
 
 
 def _shares(found: Agreement, how: str) -> str:
     interval = share(found.right, found.rows)
-    said = (
+    line = (
         f"{found.right:,} of {found.rows:,} {how}, {percent(interval.value)} (95 % interval {percent(interval.low)} to "
         f"{percent(interval.high)})"
     )
     if found.right == found.rows or not found.by_label:
-        return said
+        return line
     label, (right, rows) = min(found.by_label.items(), key=lambda one: (one[1][0] / one[1][1], -one[1][1]))
-    return f"{said}; least of {label!r}, {right:,} of {rows:,}"
+    return f"{line}; least of {label!r}, {right:,} of {rows:,}"
 
 
 def _without(rows: int) -> str:
@@ -66,38 +66,38 @@ def _without(rows: int) -> str:
 
 
 def cost_of_answers(answers: Sequence[tuple[Tokens, float, Price | None]], texts: int) -> str:
-    """Say what the answers to a thousand texts took, by those that were given to so many: tokens, seconds, dollars."""
+    """Return the cost of answers to a thousand texts, judged by the given ones: tokens, seconds, dollars."""
     tokens = sum(took.read + took.written for took, _, _ in answers)
     seconds = sum(seconds for _, seconds, _ in answers)
-    said = f"A thousand texts took {1000 * tokens / texts:,.0f} tokens"
+    line = f"A thousand texts took {1000 * tokens / texts:,.0f} tokens"
     if seconds:
-        said += f", {1000 * seconds / texts:,.0f} seconds one after another"
+        line += f", {1000 * seconds / texts:,.0f} seconds one after another"
     if any(price for _, _, price in answers):
         dollars = sum(took.dollars(price) for took, _, price in answers if price is not None)
-        said += f" and {_price(1000 * dollars / texts)}"
-    return f"{said}."
+        line += f" and {_price(1000 * dollars / texts)}"
+    return f"{line}."
 
 
 def rows_without_answers(annotators: Sequence[Annotator], texts: Sequence[str], missing: int) -> list[str]:
-    """Say why so many of these texts, one a row, have no answer."""
+    """Return why this many of the texts, one per row, have no answer."""
     without = {text for one in annotators for text in one.missing(texts)}
     why = {text: why for one in annotators for text, why in one.refused.items()}
     refused = why.keys() - without
     rows_refused, unasked = (sum(text in some for text in texts) for some in (refused, without))
-    said = []
+    lines = []
     if none := missing - rows_refused - unasked:
-        said.append(f"{plural(none, 'answer')} named none of the labels: left out, and asked for again next time.")
+        lines.append(f"{plural(none, 'answer')} named none of the labels: left out, and asked for again next time.")
     if rows_refused:
-        said.append(
+        lines.append(
             f"{plural(rows_refused, 'row')} refused by the server, or not answered to the end: left out, and asked "
             f"about again next time. Of the last one: {list(why.values())[-1]}"
         )
     if unasked:
-        said.append(
+        lines.append(
             f"{plural(unasked, 'row')} not asked about, since --max-tokens-total was spent: the same command goes on "
             "with more."
         )
-    return said
+    return lines
 
 
 def _price(dollars: float) -> str:

@@ -1,4 +1,4 @@
-"""How far the answers of many files have come."""
+"""The progress of answering many files."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -9,14 +9,14 @@ from textcls.display.terminal.console import stderr_console
 from textcls.display.terminal.progress import progress_on
 from textcls.jobs.batch.folder import Standing
 
-# Seconds between two lines where there is no terminal.
+# Seconds between two lines if there is no terminal.
 PACE: Final = 10.0
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 @contextmanager
 def standing_on(*, quiet: bool) -> Iterator[Callable[[Standing], None]]:
-    """Give what shows on standard error how far the work has come: a bar in a terminal, now and then a line else."""
+    """Yield a function that shows the progress on standard error: a bar in a terminal, otherwise an occasional line."""
     console = stderr_console(quiet=quiet)
     with progress_on(console, "files", transient=True) as progress:
         started, said = False, time.monotonic()
@@ -37,7 +37,7 @@ def standing_on(*, quiet: bool) -> Iterator[Callable[[Standing], None]]:
 
 
 def sentence(standing: Standing) -> str:
-    """Return how far a run has come, its pace, what is left of it, and how many files have failed."""
+    """Return the progress of a run, its pace, what is left of it, and how many files have failed."""
     left = standing.seconds_left
     parts = [
         f"{standing.done + len(standing.failed):,} of {standing.files:,} files",

@@ -12,7 +12,7 @@ from textcls.explain.clusters.survey import Cluster, ClusterSurvey
 
 WORDS: Final = 6
 NARROWEST: Final = 30
-# What the columns before the words take, but for the names.
+# The width of the columns before the words, without the names.
 TAKEN: Final = 30
 
 

@@ -15,7 +15,7 @@ SHOWN_VALUES: Final = 12
 
 
 def column_report(effects: Sequence[ColumnEffect], labels: Sequence[str]) -> Iterator[Table | Text]:
-    """Yield a table a column: its values, and what each adds to the labels that depend on it most."""
+    """Yield one table per column: its values, and what each adds to the labels that depend on it most."""
     for effect in effects:
         if not effect.largest:
             continue

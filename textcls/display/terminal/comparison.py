@@ -16,10 +16,10 @@ from textcls.evaluation.intervals import CONFIDENCE
 from textcls.evaluation.unknown_labels import never_assigned_sentence, unknown_labels_sentence
 
 LABELS, FLIPS, WORDS, CHARACTERS = 10, 10, 10, 100
-# Logits by which a word has changed at least; where models differ in a column alone, words say what they said.
+# The least change of a word, in logits; if models differ only in a column, words have not changed.
 LEAST_CHANGE: Final = 0.05
 _MEGABYTE: Final = 1e6
-# Of a test a smaller probability says no more.
+# A smaller p-value says nothing more.
 _LEAST_P: Final = 1e-10
 
 
@@ -131,7 +131,7 @@ def _flips(found: Comparison) -> Iterator[Table | Text]:
         f"{plural(len(kinds), 'answer')} changed: {kinds.count('mended'):,} mended, {kinds.count('broken'):,} broken, "
         f"{kinds.count('other'):,} wrong before and after."
     )
-    # What got worse is what has to be looked at.
+    # What got worse needs attention first.
     order = sorted(found.flips, key=lambda flip: ("broken", "mended", "other").index(flip.kind))
     table = Table("", "right", "answers", "because of", "text", box=None, pad_edge=False)
     for flip in order[:FLIPS]:
@@ -157,7 +157,7 @@ def _words(found: Comparison) -> Iterator[Table | Text]:
     for word in changed[:WORDS]:
         table.add_row(Text(named(word.word)), f"{word.texts:,}", coloured(word.before, 1), coloured(word.after, 1))
     yield table
-    said = "What each word adds to the second answer over the first, in logits, summed over texts."
+    line = "What each word adds to the second answer over the first, in logits, summed over texts."
     if found.micro_f1 is not None:
-        said = "What each word adds to labels of the second alone, less those of the first alone, in logits, summed."
-    yield Text(said, style="dim")
+        line = "What each word adds to labels of the second alone, less those of the first alone, in logits, summed."
+    yield Text(line, style="dim")

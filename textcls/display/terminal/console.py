@@ -1,4 +1,4 @@
-"""Where commands print, and what all their tables share."""
+"""The consoles that commands print to, and what all their tables share."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
@@ -13,20 +13,20 @@ from textcls.display.text import signed, visible
 Printable = RenderableType
 
 PIPE_WIDTH: Final = 1000
-# As on the page; told apart by people who do not tell red from green, and legible on light and dark terminals.
+# The page's colours: distinguishable with red-green blindness, and legible on light and dark terminals.
 FOR, AGAINST = "dodger_blue2", "dark_orange3"
 
 
 class VisibleConsole(Console):
-    """A console that no text can steer: what would move the cursor or reorder a line is shown, not sent."""
+    """A console that no text can control: what would move the cursor or reorder a line is shown, not sent."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Render as any console, with every text made visible."""
+        """Render as any console does, with every text made visible."""
         for text, style, control in super().render(renderable, options):
             yield Segment(text if control else visible(text), style, control)
 
     def on_broken_pipe(self) -> None:
-        """Leave it to the command to end as one whose reader has gone; rich would end it with 1."""
+        """Leave it to the command to end as one whose reader has gone; rich would exit with 1."""
         raise
 
 
@@ -42,7 +42,7 @@ def stderr_console(*, quiet: bool) -> Console:
 
 
 def notebook_console() -> Console:
-    """Return the console of progress for who calls from Python: quiet, but in a notebook."""
+    """Return the console of progress for callers from Python: quiet except in a notebook."""
     found = stderr_console(quiet=False)
     found.quiet = not found.is_jupyter
     return found
@@ -56,18 +56,18 @@ def show(parts: Iterable[Printable], console: Console | None = None) -> None:
 
 
 def coloured(value: float, digits: int = 3) -> Text:
-    """Return a number of logits, blue where it speaks for a label and orange where it speaks against it."""
+    """Return a number of logits, blue if it speaks for a label and orange if it speaks against it."""
     small = 0.5 * 10**-digits
     return Text(signed(value, digits), style=FOR if value > small else AGAINST if value < -small else "dim")
 
 
 def table_of(words: Sequence[str], numbers: Sequence[str], **look: Any) -> Table:
-    """Return a table without lines: `words` head its first columns, to the left, `numbers` the others, to the right.
+    """Return a table without lines: `words` head its first columns, aligned left, `numbers` the others, aligned right.
 
     Args:
         words: heads.
         numbers: heads.
-        look: how the columns look, as arguments of `rich.table.Table.add_column`.
+        look: the style of the columns, as arguments of `rich.table.Table.add_column`.
     """
     table = Table(box=None, pad_edge=False)
     for word in words:

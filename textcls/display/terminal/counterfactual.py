@@ -1,4 +1,4 @@
-"""What would change an answer, and what exchanged words do to answers, for the terminal."""
+"""What would change an answer, and the effect of exchanged words on answers, for the terminal."""
 
 from collections.abc import Iterator
 
@@ -24,12 +24,12 @@ def change_report(search: Search) -> Iterator[Text]:
 
 
 def changed_text(search: Search) -> Text:
-    """Return the text with what is left out marked, and what takes its place behind it."""
+    """Return the text with what is left out marked, followed by its replacement."""
     assert search.found is not None
     shown, at = Text(), 0
     for change in search.found.changes:
         shown.append(visible(search.text[at : change.start]))
-        # Signs, for where there are no colours.
+        # Signs, in case there are no colours.
         shown.append(f"[-{visible(search.text[change.start : change.end])}-]", style=f"strike {AGAINST}")
         if change.by is not None:
             shown.append(f" {visible(change.by)}", style=f"bold {FOR}")
@@ -38,7 +38,7 @@ def changed_text(search: Search) -> Text:
 
 
 def exchange_report(report: ExchangeReport, width: int) -> Iterator[Table | Text]:
-    """Yield what exchanged words do to answers, in lines of `width`."""
+    """Yield the effect of exchanged words on answers, in lines of `width`."""
     yield Text(exchange_line(report), style="bold")
     if report.exchanges:
         yield example_table(

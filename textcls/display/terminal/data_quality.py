@@ -13,14 +13,14 @@ from textcls.display.text import named, percent, plural, short
 from textcls.evaluation.data_quality.label_audit import LabelAudit, SuspectRow
 from textcls.evaluation.data_quality.report import DataQualityReport
 
-# Scripts with less of the letters than this are left to --json.
+# Scripts with a smaller share of the letters are left to --json.
 LEAST_SHARE: Final = 0.001
-# Suspects that are shown, and characters of their texts.
+# The number of suspects that are shown, and of characters of their texts.
 SUSPECTS, CHARACTERS = 20, 100
 
 
 def label_count(labels: Iterable[str]) -> str:
-    """Return how many labels there are, and how many that differ by more than their spelling if these are fewer."""
+    """Return how many labels there are, and how many differ by more than their spelling if these are fewer."""
     names = list(labels)
     variants = len(spelt_alike(names))
     alike = f" ({len(names) - variants:,} that differ by more than case and spaces)" if variants else ""
@@ -28,7 +28,7 @@ def label_count(labels: Iterable[str]) -> str:
 
 
 def data_quality_report(report: DataQualityReport) -> Iterator[Table | Text]:
-    """Yield what labelled rows are like, and what may be wrong with them."""
+    """Yield the properties of labelled rows, and what may be wrong with them."""
     several = ""
     if report.without_label is not None:
         several = f", {report.labels_a_row:.2f} labels a row, {plural(report.without_label, 'row')} without a label"
@@ -47,7 +47,7 @@ def data_quality_report(report: DataQualityReport) -> Iterator[Table | Text]:
 
 
 def _label_table(report: DataQualityReport) -> Table:
-    """A table of labels; of very many the most frequent and the rarest."""
+    """Return a table of labels; if there are very many, of the most frequent and the rarest."""
     table = table_of(["label"], ["rows", "share"])
     labels = list(report.labels.items())
     left_out = len(labels) - WORST_LABELS if len(labels) > MOST_LABELS else 0
@@ -60,7 +60,7 @@ def _label_table(report: DataQualityReport) -> Table:
 
 
 def label_audit_report(audit: LabelAudit, places: Sequence[str]) -> Iterator[Table | Text]:
-    """Yield the rows of which a label is probably wrong, the surest first, with where each stands."""
+    """Yield the rows with a label that is probably wrong, the most certain first, with the place of each."""
     yield Text()
     if not audit.suspects:
         yield Text(f"No label of {plural(audit.judged, 'row')} is doubted by models that have not seen the row.")
@@ -84,7 +84,7 @@ def label_audit_report(audit: LabelAudit, places: Sequence[str]) -> Iterator[Tab
 
 
 def _own_and_suggested(one: SuspectRow) -> tuple[str, str]:
-    """Return what a row has and what it may be; of several labels, what is to be added and to go."""
+    """Return the labels of a row and the suggested ones; with several labels, those to be added and removed."""
     if isinstance(one.label, str) or isinstance(one.suggested, str):
         return named(str(one.label)), named(str(one.suggested))
     added = [f"+ {named(label)}" for label in one.suggested if label not in one.label]

@@ -27,9 +27,9 @@ from textcls.evaluation.selective_prediction import CONFIDENCE, OperatingPoint
 from textcls.evaluation.unknown_labels import unknown_labels_sentence
 
 WORST_CONFUSIONS: Final = 10
-# Columns of the widest matrix of confusions, also where lines are not wrapped, as in a pipe.
+# The width of the widest confusion matrix, in columns, even if lines are not wrapped, as in a pipe.
 WIDEST: Final = 200
-# Of fewer rows it is told how much of an accuracy may be chance.
+# With fewer rows the possible effect of chance on the accuracy is reported.
 FEW_ROWS: Final = 100
 
 
@@ -77,13 +77,13 @@ def score_line(report: ClassificationReport) -> Text:
 
 
 def top_k_line(report: ClassificationReport) -> Iterator[Text]:
-    """Yield how often the right label is among the best few, where these are few of all."""
+    """Yield how often the right label is among the best few, if these are few among all."""
     if sentence := top_k_sentence(report.top_k_accuracy, len(report.labels)):
         yield Text(sentence)
 
 
 def operating_point_line(point: OperatingPoint) -> Text:
-    """Return in one line how many rows a threshold lets the model answer, and how many of these right."""
+    """Return in one line how many rows a threshold lets the model answer, and how many of these correctly."""
     line = Text.assemble(
         f"At threshold {point.threshold:.9g} it answers {point.accepted:,} of {point.rows:,} rows: coverage ",
         (percent(point.coverage, 2), "bold"),
@@ -95,7 +95,7 @@ def operating_point_line(point: OperatingPoint) -> Text:
 
 
 def path_report(found: PathEvaluation) -> Iterator[Table | Text]:
-    """Yield how good answers are at each level of a tree, and how deep they are sure."""
+    """Yield how good the answers are at each level of a tree, and down to which depth they are sure."""
     yield Text()
     yield _plain_table(LEVELS, levels(found))
     figures, *meanings = levels_notes(found)
@@ -114,11 +114,11 @@ def _plain_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
 
 
 def label_table(report: ClassificationReport) -> Iterator[Table | Text]:
-    """Yield precision, recall and F1 of each label; of many labels, of those of the lowest F1."""
+    """Yield precision, recall and F1 of each label; if there are many, of those with the lowest F1."""
     lines, labels = worst(report.labels)
     yield from lines
     table = table_of(["label"], ["precision", "recall", "F1", "rows"])
-    # Rows say nothing of a label that none of them has.
+    # Rows say nothing about a label that none of them has.
     for label in sorted(labels, key=lambda label: not label.rows):
         scores = [percent(score, 1) if label.rows else "" for score in (label.precision, label.recall, label.f1)]
         table.add_row(Text(named(label.label)), *scores, f"{label.rows:,}")

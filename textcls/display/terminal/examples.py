@@ -1,4 +1,4 @@
-"""Tables whose rows end with an example: what stands around a word in a text."""
+"""Tables whose rows end with an example: the context of a word in a text."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -15,9 +15,9 @@ NARROWEST_EXAMPLE: Final = 16
 
 
 def example_table(heads: Sequence[str], rows: Sequence[tuple[Any, ...]], names: int, width: int) -> Table:
-    """Return a table with an example at the end of each row, which gives way where the lines are too long.
+    """Return a table with an example at the end of each row, which is cut if the lines are too long.
 
-    The first `names` columns stand to the left, the numbers behind them to the right.
+    The first `names` columns are aligned left, the numbers after them right.
     """
     table = table_of(heads[:names], heads[names:], no_wrap=True)
     table.add_column("example", no_wrap=True)
@@ -28,11 +28,11 @@ def example_table(heads: Sequence[str], rows: Sequence[tuple[Any, ...]], names: 
 
 
 def cut(excerpt: Excerpt, width: int) -> Text:
-    """Return an excerpt in so many columns, the word that it is of in brackets."""
+    """Return an excerpt in this many columns, with its word in brackets."""
     before, term, behind = (one_line(part) for part in marked(excerpt))
     room = max(0, width - cell_len(term) - 2)
     if cell_len(before) + cell_len(behind) > room:
-        # The term itself has to stay in sight.
+        # The term itself must stay visible.
         most = max(room // 2, room - cell_len(behind))
         while cell_len(before) > most:
             before = "\u2026" + before[2:] if len(before) > 1 else ""

@@ -18,7 +18,7 @@ from textcls.model.sub_token_attribution import SubTokenAttribution
 
 SHOWN_TOKENS: Final = 50
 SHOWN_LABELS: Final = 3
-# Characters of a range that is drawn.
+# The number of characters of a drawn range.
 WHISKER: Final = 21
 
 
@@ -46,7 +46,7 @@ def label_set_explanation_report(
     top: int,
     sub_tokens: Sequence[SubTokenAttribution] | None = None,
 ) -> Iterator[Table | Text]:
-    """Yield a prediction of several labels, and of each attribution the text in colours and its strongest tokens."""
+    """Yield a prediction of several labels, and for each attribution the text in colours and its strongest tokens."""
     yield from _label_scores(prediction)
     for remark in prediction.remarks:
         yield Text(remark, style="yellow")
@@ -99,7 +99,7 @@ def _scores(prediction: Prediction, attribution: Attribution) -> Iterator[Text]:
 
 
 def _text(explanation: Explanation, attribution: Attribution) -> Iterator[Text]:
-    """Yield the text in colours; of a long one the sentences that decide."""
+    """Yield the text in colours; for a long one the deciding sentences."""
     text = coloured_text(explanation, attribution)
     shown_first = passages(explanation, attribution)
     if not shown_first:
@@ -161,7 +161,7 @@ def rich_token_table(tokens: TokenTable) -> Table:
 
 
 def whisker(row: TokenRow, strongest: float) -> Text:
-    """Return the interval of a value as a line between two ends, around the middle that stands for 0."""
+    """Return the interval of a value as a line between two ends, around the middle, which is 0."""
     half = WHISKER // 2
     low, at, high = (half + round(half * value / strongest) for value in (row.low, row.value, row.high))
     signs = [" "] * (2 * half + 1)

@@ -1,4 +1,4 @@
-"""What a model goes by over many texts, for the terminal."""
+"""What a model relies on over many texts, for the terminal."""
 
 from collections.abc import Iterator, Sequence
 
@@ -26,12 +26,12 @@ from textcls.model.excerpts import Excerpt
 
 
 def global_explanation_report(found: GlobalExplanation, width: int, *, compact: bool = False) -> Iterator[Table | Text]:
-    """Yield what a model goes by, in lines of `width`: a summary, the shortcuts, then each label.
+    """Yield what a model relies on, in lines of `width`: a summary, the shortcuts, then each label.
 
     Args:
         found: what was found.
         width: the width of a line.
-        compact: whether each label has a line, so that all fits a screen; or else tables with numbers and examples.
+        compact: whether each label has one line, so that all fit a screen; otherwise tables with numbers and examples.
     """
     yield Text(summary_line(found))
     yield Text()
@@ -69,7 +69,7 @@ def global_explanation_report(found: GlobalExplanation, width: int, *, compact: 
 
 
 def _overview(found: GlobalExplanation, width: int) -> Table:
-    """A table with the strongest words and pairs for and against each label, as many as a line holds."""
+    """Return a table with the strongest words and pairs for and against each label, as many as fit on a line."""
     rows = [
         (
             label.label,
@@ -87,7 +87,7 @@ def _strongest(words: Sequence[TermAttribution], pairs: Sequence[TermAttribution
 
 
 def _shortcut_table(shortcuts: Sequence[Shortcut], width: int) -> Table:
-    """A table of shortcuts: in how many texts they stand, how many answers change with and without them, or doubts."""
+    """Return a table of shortcuts: their number of texts, the answers that change with and without them, or doubts."""
     doubted = shortcuts[0].doubt is not None
     rows = [
         (

@@ -18,13 +18,13 @@ _SIDES = ("adds more in the first", "adds more in the second")
 def groups_report(
     found: GroupComparison, names: tuple[str, str], width: int, *, compact: bool
 ) -> Iterator[Table | Text]:
-    """Yield what is different of two groups, in lines of `width`.
+    """Yield the differences between two groups, in lines of `width`.
 
     Args:
-        found: what was found.
+        found: the comparison.
         names: the names of the groups.
         width: the width of a line.
-        compact: whether each label has a line; or else a table with numbers and examples.
+        compact: whether each label has one line; otherwise a table with numbers and examples.
     """
     for line in groups_lines(found, *names):
         yield Text(line)

@@ -1,4 +1,4 @@
-"""Scores for the terminal where a text may have several labels."""
+"""Scores for the terminal if a text may have several labels."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -63,7 +63,7 @@ def score_line(report: LabelSetReport) -> Text:
 
 
 def other_scores_line(report: LabelSetReport) -> Text:
-    """Return in one line what is asked for less often."""
+    """Return in one line the scores that are needed less often."""
     loss = report.cross_entropy
     return Text(
         f"F1 a row {percent(report.samples_f1, 2)}   ranking loss {percent(report.ranking_loss, 2)}"
@@ -72,12 +72,12 @@ def other_scores_line(report: LabelSetReport) -> Text:
 
 
 def label_table(report: LabelSetReport) -> Iterator[Table | Text]:
-    """Yield threshold, precision, recall and F1 of each label; of many labels, of those of the lowest F1."""
+    """Yield threshold, precision, recall and F1 of each label; if there are many, of those with the lowest F1."""
     lines, labels = worst(report.labels)
     yield from lines
     heads = ["threshold", "precision", "recall", "F1", "avg. precision", "ECE", "rows", "assigned"]
     table = table_of(["label"], heads)
-    # Rows say nothing of how a label is found that none of them has.
+    # Rows say nothing about the recall of a label that none of them has.
     for label in sorted(labels, key=lambda label: not label.rows):
         precision = "-" if label.average_precision is None else percent(label.average_precision, 1)
         scores = (percent(value, 1) for value in (label.threshold, label.precision, label.recall, label.f1))

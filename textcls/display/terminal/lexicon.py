@@ -11,14 +11,14 @@ from textcls.display.terminal.overview import overview_table
 from textcls.display.text import named
 from textcls.explain.lexicon.table import Lexicon, TermChange
 
-# More than a line holds.
+# More words than fit on a line.
 _FULL = 100
 _RANKED = "Strongest first, by weight times the root of the count: a rare word may weigh much by chance."
 _WEIGHTS = "Weights are logits against the mean of the labels, before other words of a text dilute them."
 
 
 def lexicon_report(found: Lexicon, labels: Sequence[str], top: int | None, width: int) -> Iterator[Table | Text]:
-    """Yield the strongest words and pairs of labels: a line each or, with `top`, a table each with numbers."""
+    """Yield the strongest words and pairs of labels: one line each or, with `top`, one table each with numbers."""
     if top is None:
         rows = [
             (label, (), [found.terms[i] for i in found.top(label, _FULL)], _against(found, label)) for label in labels
@@ -62,7 +62,7 @@ def _label_table(found: Lexicon, label: str, top: int) -> Table:
 
 
 def changes_report(found: Sequence[TermChange], names: tuple[str, str]) -> Iterator[Table | Text]:
-    """Yield the terms of which two models say what differs most."""
+    """Yield the terms whose evidence differs most between two models."""
     table = table_of(["term", "kind", "label"], ["count", *names])
     for one in found:
         sides = (Text("-", style="dim") if value is None else coloured(value) for value in (one.before, one.after))

@@ -1,4 +1,4 @@
-"""What a model file says of itself, for the terminal."""
+"""The metadata of a model file, for the terminal."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,12 +14,12 @@ from textcls.evaluation.label_thresholds import resting_sentence, threshold_rows
 from textcls.model.artifact import CLUSTERS, LABEL_NAMES, TRAINER, ModelInfo
 from textcls.model.prototypes import Prototypes
 
-# Of more labels the first ones are shown.
+# If there are more labels, the first ones are shown.
 MOST_THRESHOLDS: Final = 40
 
 
 def model_table(path: Path, info: ModelInfo, *, verbose: bool = False) -> Table:
-    """Return the facts of the model file at `path`; if `verbose`, also those of how it was made."""
+    """Return the facts about the model file at `path`; if `verbose`, also how it was made."""
     table = Table(box=None, pad_edge=False, show_header=False)
     for name, value in _facts(path, info, verbose):
         table.add_row(Text(name, style="dim"), Text(value))
@@ -27,7 +27,7 @@ def model_table(path: Path, info: ModelInfo, *, verbose: bool = False) -> Table:
 
 
 def threshold_table(info: ModelInfo) -> Iterator[Table | Text]:
-    """Yield the threshold of each label where a text may have several, and how its logit becomes its log-odds."""
+    """Yield the threshold of each label if a text may have several, and how its logit becomes its log-odds."""
     rows = threshold_rows(info) or {}
     columns = (info.labels, info.thresholds or (), info.scale or (), info.shift or ())
     table = table_of(["label"], ["threshold", *(("held-out rows",) if rows else ()), "log-odds"])
@@ -42,10 +42,10 @@ def threshold_table(info: ModelInfo) -> Iterator[Table | Text]:
 
 
 def _facts(path: Path, info: ModelInfo, verbose: bool) -> list[tuple[str, str]]:
-    """Return what is shown of a model.
+    """Return the facts that are shown about a model.
 
     Raises:
-        ArtifactError: what its metadata say of the training, which nothing else needs, is not what training writes.
+        ArtifactError: its metadata on the training, which nothing else needs, differ from what training writes.
     """
     try:
         return _read_facts(path, info) + (_details(info) if verbose else [])
@@ -87,7 +87,7 @@ def _columns(info: ModelInfo) -> str:
 
 
 def _options(chosen: Mapping[str, Any]) -> str:
-    """Return the options of a training that were not as they are by default, as its command takes them."""
+    """Return the options of a training that differ from the defaults, as its command takes them."""
     named = ((name.replace("_", "-"), value) for name, value in chosen.items())
     return one_line(
         " ".join(f"--{'' if value is not False else 'no-'}{name}{_written(value)}" for name, value in named)
@@ -101,7 +101,7 @@ def _written(value: object) -> str:
 
 
 def _details(info: ModelInfo) -> list[tuple[str, str]]:
-    """Return what only those ask who want to know how a model was made, or to make it again."""
+    """Return the details of how a model was made, which are needed to make it again."""
     training, network = info.training, info.model
     vectors = training.get("vectors")
     return [
@@ -113,7 +113,7 @@ def _details(info: ModelInfo) -> list[tuple[str, str]]:
         ),
         ("seed", f"{training['seed']}"),
         *([("options", _options(training["options"]))] if training.get("options") else []),
-        # The configuration holds the gate's start; what it has become stands with the training.
+        # The configuration contains the gate's initial value; its final one is among the facts of the training.
         ("network", ", ".join(f"{name} {value}" for name, value in network.items() if name != "gate")),
         *([("learned gate", f"{training['gate']}")] if training.get("gate") is not None else []),
         *([("word vectors", f"sha256 {vectors['sha256'][:12]}; {vectors['how']}")] if vectors else []),
@@ -156,30 +156,30 @@ def _calibration(info: ModelInfo) -> list[tuple[str, str]]:
 
 
 def _prototypes(info: ModelInfo, prototypes: Prototypes) -> str:
-    """Return what labels are made of, and which were taught."""
+    """Return what labels consist of, and which were taught."""
     texts = "with their texts" if prototypes.keeps_texts else "without their texts"
-    said = f"{plural(sum(prototypes.counts), 'support row')}, {texts}, scale {prototypes.scale:g}"
+    line = f"{plural(sum(prototypes.counts), 'support row')}, {texts}, scale {prototypes.scale:g}"
     taught = [
         f"{named(label)} ({plural(prototypes.taught(i), 'example')})"
         for i, label in enumerate(info.labels)
         if prototypes.taught(i)
     ]
-    return f"{said}; taught, and not calibrated: {', '.join(taught)}" if taught else said
+    return f"{line}; taught, and not calibrated: {', '.join(taught)}" if taught else line
 
 
 def _earlier(continued: Mapping[str, Any]) -> str:
-    """Return what the training before has learned from."""
+    """Return what the earlier training has learned from."""
     return f"a training on {plural(continued['rows'], 'row')}, {continued['rehearsed']:,} of them rehearsed"
 
 
 def _teaching(facts: dict[str, Any]) -> str:
-    """Return who has answered the unlabelled texts that the model has learned from."""
+    """Return the source of the answers to the unlabelled texts that the model has learned from."""
     texts = plural(facts["rows"], "unlabelled text")
     return f"{facts['teacher']}, who answered {texts}, each of weight {facts['weight']:g}"
 
 
 def _vectors(found: Mapping[str, Any]) -> str:
-    """Return where the vectors of a training come from, and what they brought."""
+    """Return the source of the vectors of a training, and their gain."""
     return (
         f"{found['source']} (licence: {found['licence']}), {plural(found['words'], 'word')}, "
         f"{found['known_tokens']:.0%} of the training tokens, {found['ensemble_weight']:.2f} of the ensemble"

@@ -1,4 +1,4 @@
-"""A table with a line for each label, with as many of its strongest words as the line holds."""
+"""A table with one line per label, with as many of its strongest words as fit on the line."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -10,10 +10,10 @@ from rich.text import Text
 from textcls.display.terminal.console import AGAINST, FOR
 from textcls.display.text import named
 
-# Of a pipe, which has no width, lines of an overview are no longer than this.
+# In a pipe, which has no width, lines of an overview are no longer than this.
 WIDEST: Final = 160
 
-# The label, numbers of it, and what speaks for it and against it, the strongest first.
+# The label, its numbers, and what speaks for it and against it, the strongest first.
 OverviewRow = tuple[str, Sequence[str], Sequence[str], Sequence[str]]
 
 
@@ -36,10 +36,10 @@ def overview_table(
 
 
 def _listed(terms: Iterable[str], room: int) -> str:
-    """Return the first of some terms, as many as there is room for."""
+    """Return the first of some terms, as many as there is space for."""
     line = ""
     for term in terms:
-        # Among commas a comma is not a word.
+        # In a comma-separated list, a comma needs quotes.
         word = named(term) if any(sign.isalnum() for sign in term) else repr(named(term))
         more = f", {word}" if line else word
         if cell_len(line + more) > room:

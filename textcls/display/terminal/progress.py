@@ -1,4 +1,4 @@
-"""How far a long task has come: a live bar in a terminal and below the cell of a notebook, plain lines elsewhere."""
+"""The progress of a long task: a live bar in a terminal and below the cell of a notebook, plain lines elsewhere."""
 
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -18,28 +18,28 @@ from rich.progress import (
 )
 from rich.progress import Progress as Bars
 
-# Seconds between two pictures of a notebook's bar, each of which is a message to the browser.
+# Seconds between two updates of a notebook's bar, each of which is a message to the browser.
 _PICTURE_SECONDS: Final = 0.2
-# Rows that are counted at once: a single one takes less time than its count would.
+# Rows that are counted together: a single one takes less time than counting it.
 _COUNTED: Final = 100
 T = TypeVar("T")
 
 
 class Progress(Protocol):
-    """What a task tells of itself."""
+    """What a task reports about its progress."""
 
     def phase(self, name: str, steps: int) -> None:
-        """A new part of the task begins, of so many steps."""
+        """Begin a new part of the task, with this many steps."""
 
     def step(self, count: int = 1, state: str = "") -> None:
-        """So many steps were taken, after which the task stands like this."""
+        """Report that this many steps were taken, and the state of the task after them."""
 
     def note(self, text: str) -> None:
-        """Something happened that is worth a line."""
+        """Report something that is worth a line."""
 
 
 class ProgressBars:
-    """Draws one bar a phase, with the state and the last note beside it."""
+    """Draw one bar per phase, with the state and the last note beside it."""
 
     def __init__(self, bars: Bars) -> None:
         self._bars = bars
@@ -63,20 +63,20 @@ class ProgressBars:
 
 
 class ProgressLines:
-    """Prints a line when a phase begins, and of the notes no more than one a second."""
+    """Print a line when a phase begins, and at most one note per second."""
 
     def __init__(self, console: Console, unit: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._console, self._unit, self._clock = console, unit, clock
         self._printed, self._name = -float("inf"), ""
 
     def phase(self, name: str, steps: int) -> None:
-        """Say what begins."""
+        """Print the name of the phase."""
         self._name = name
         unit = self._unit if steps != 1 else self._unit.removesuffix("s")
         self._console.print(f"{name}: {steps:,} {unit}", markup=False)
 
     def step(self, count: int = 1, state: str = "") -> None:
-        """Nothing is said of a single step."""
+        """Print nothing for a single step."""
 
     def note(self, text: str) -> None:
         """Print the note, unless one of this phase was printed a moment ago."""
@@ -86,7 +86,7 @@ class ProgressLines:
 
 
 class ProgressCell:
-    """Keeps a bar below the cell of a notebook up to date, which is gone in the end."""
+    """Keep a bar below the cell of a notebook up to date; it is removed at the end."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         from IPython.display import display
@@ -97,12 +97,12 @@ class ProgressCell:
         self._handle: Any = display(self._picture(), raw=True, display_id=True)  # type: ignore[no-untyped-call]
 
     def phase(self, name: str, steps: int) -> None:
-        """Begin a new bar in the place of the last."""
+        """Replace the last bar by a new one."""
         self._name, self._state, self._note, self._done, self._steps = name, "", "", 0, max(1, steps)
         self._show()
 
     def step(self, count: int = 1, state: str = "") -> None:
-        """Advance the bar, and show that unless it was shown a moment ago."""
+        """Advance the bar, and show it unless it was shown a moment ago."""
         self._done, self._state = self._done + count, state
         if self._clock() - self._shown >= _PICTURE_SECONDS:
             self._show()
@@ -113,7 +113,7 @@ class ProgressCell:
         self._show()
 
     def close(self) -> None:
-        """Leave nothing of the bar."""
+        """Remove the bar."""
         self._handle.update({"text/html": "", "text/plain": ""}, raw=True)
 
     def _show(self) -> None:
@@ -121,10 +121,10 @@ class ProgressCell:
         self._handle.update(self._picture(), raw=True)
 
     def _picture(self) -> dict[str, str]:
-        said = "   ".join(filter(None, (self._name, f"{self._done / self._steps:.0%}", self._state, self._note)))
+        line = "   ".join(filter(None, (self._name, f"{self._done / self._steps:.0%}", self._state, self._note)))
         return {
-            "text/html": f'<progress value="{self._done}" max="{self._steps}"></progress> {escape(said)}',
-            "text/plain": said,
+            "text/html": f'<progress value="{self._done}" max="{self._steps}"></progress> {escape(line)}',
+            "text/plain": line,
         }
 
 
@@ -135,10 +135,10 @@ def progress_on(
     """Show progress by bars if `console` is a terminal or a notebook, by lines if not.
 
     Args:
-        console: where.
+        console: the console to show it on.
         unit: what the steps of a phase are, for the lines.
-        columns: what the bars show behind themselves, beside the state, the last note and the time that remains.
-        transient: whether the bars disappear in the end.
+        columns: further columns after the bars, besides the state, the last note and the remaining time.
+        transient: whether the bars disappear at the end.
     """
     if console.is_jupyter and not console.quiet:
         cell = ProgressCell()
@@ -157,7 +157,7 @@ def progress_on(
 
 
 def counted(rows: Iterable[T], console: Console) -> Generator[T, None, None]:
-    """Yield rows, of which nobody knows how many there are, and count them on a terminal while they are worked on."""
+    """Yield rows, whose number is not known in advance, and count them on a terminal while they are processed."""
     if not console.is_terminal:
         yield from rows
         return

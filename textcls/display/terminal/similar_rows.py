@@ -1,4 +1,4 @@
-"""Training rows that an answer is like, for the terminal."""
+"""Training rows that are like an answer, for the terminal."""
 
 from collections.abc import Iterator
 

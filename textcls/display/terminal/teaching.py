@@ -11,12 +11,12 @@ from textcls.model.teaching.teach import UNCALIBRATED
 
 
 def taught_report(taught: Taught, back: Sequence[str], path: Path) -> Iterator[Text]:
-    """Yield what was taught or taken back, and what can be said of it with so few examples.
+    """Yield what was taught or taken back, and what can be said about it with so few examples.
 
     Args:
-        taught: the model now.
+        taught: the present model.
         back: labels that were taken back.
-        path: where it is.
+        path: its path.
     """
     for label in back:
         left = "as it was trained" if label in taught.classifier.labels else "no longer there"
@@ -29,13 +29,13 @@ def taught_report(taught: Taught, back: Sequence[str], path: Path) -> Iterator[T
 
 
 def _sentence(one: TaughtLabel) -> str:
-    """Return what is known of a label that has been taught."""
-    said = f"{named(one.label)}: {'new, ' if one.new else ''}{plural(one.examples, 'example')}."
+    """Return what is known about a label that has been taught."""
+    line = f"{named(one.label)}: {'new, ' if one.new else ''}{plural(one.examples, 'example')}."
     if one.unknown:
-        said += f" Of {one.unknown} the model knows no word, so that only what is spelt alike is near to them."
+        line += f" Of {one.unknown} the model knows no word, so that only what is spelt alike is near to them."
     if one.found is None:
-        return f"{said} A single example cannot show how well the label is told apart; add a few more."
-    said += f" Left out one at a time, {one.found} of {one.asked} are found by the others"
+        return f"{line} A single example cannot show how well the label is told apart; add a few more."
+    line += f" Left out one at a time, {one.found} of {one.asked} are found by the others"
     if one.mistaken:
-        said += "; mistaken for " + ", ".join(f"{named(label)} {times}" for label, times in one.mistaken[:3])
-    return f"{said}."
+        line += "; mistaken for " + ", ".join(f"{named(label)} {times}" for label, times in one.mistaken[:3])
+    return f"{line}."

@@ -11,7 +11,7 @@ from textcls.display.text import one_line, percent, plural, short
 from textcls.versions.folder import Listed
 from textcls.versions.record import State, Version
 
-# Characters of a note that are shown.
+# The number of characters of a note that are shown.
 _NOTE: Final = 60
 
 
@@ -52,8 +52,8 @@ def _cells(version: Version | None) -> list[Text]:
 
 
 def _held_out(version: Version) -> str:
-    """Return the figure of held-out rows: accuracy, or of several labels a text micro-F1."""
-    for name, said in (("held_out_accuracy", ""), ("held_out_micro_f1", "F1 ")):
+    """Return the figure of held-out rows: accuracy, or micro-F1 with several labels per text."""
+    for name, prefix in (("held_out_accuracy", ""), ("held_out_micro_f1", "F1 ")):
         if name in version.held_out:
-            return f"{said}{percent(version.held_out[name])}"
+            return f"{prefix}{percent(version.held_out[name])}"
     return ""

@@ -1,11 +1,11 @@
-"""Of many labels a terminal shows those that fare worst: of the others one line would follow the other unread."""
+"""If there are many labels, show those that fare worst: nobody would read the lines of all others."""
 
 from collections.abc import Sequence
 from typing import Final, Protocol, TypeVar
 
 from rich.text import Text
 
-# Of more labels the worst are told; so many.
+# If there are more labels than this, only the worst are shown, this many.
 MOST_LABELS: Final = 40
 WORST_LABELS: Final = 20
 
@@ -15,7 +15,7 @@ class Scored(Protocol):
 
     @property
     def rows(self) -> int:
-        """How many rows have it."""
+        """The number of rows that have it."""
 
     @property
     def f1(self) -> float:
@@ -26,7 +26,7 @@ Label = TypeVar("Label", bound=Scored)
 
 
 def worst(labels: Sequence[Label]) -> tuple[list[Text], Sequence[Label]]:
-    """Return the labels that are to be shown, and a line that says which if it is not all of them."""
+    """Return the labels to be shown, and a line that says which they are if not all."""
     if len(labels) <= MOST_LABELS:
         return [], labels
     shown = sorted((label for label in labels if label.rows), key=lambda label: label.f1)[:WORST_LABELS]

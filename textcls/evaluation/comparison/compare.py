@@ -1,4 +1,4 @@
-"""A comparison of two classifiers on labelled rows: what `textcls compare` calls, and `textcls.compare` is."""
+"""The comparison of two classifiers on labelled rows, which `textcls compare` and `textcls.compare` run."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -31,17 +31,17 @@ from textcls.model.text_columns import JOINT
 
 @dataclass(frozen=True, slots=True)
 class SideReport:
-    """What is known of one side alone.
+    """The figures of one side by itself.
 
     Attributes:
-        name: what it is called.
-        bytes: the size in bytes of its file; None where it is none.
-        microseconds: a text took in this run; None where that says nothing.
-        ece: expected calibration error; None where there are no probabilities.
-        cross_entropy: in nats; None likewise, or where it does not know a label. Of several labels that of a row, and
-            `ece` the mean of the labels.
+        name: the name of the side.
+        bytes: the size of its file in bytes; None if it is not a file.
+        microseconds: the time per text in this run; None if that is not meaningful.
+        ece: expected calibration error; None if there are no probabilities.
+        cross_entropy: in nats; None likewise, or if the side does not know a label. With several labels per text it is
+            the cross-entropy of a row, and `ece` is the mean over the labels.
         unknown_labels: labels of the rows that a model does not know.
-        learned: about which share of the rows a model has learned from (`LearnedRows.share`).
+        learned: the approximate share of the rows that a model has learned from (`LearnedRows.share`).
     """
 
     name: str
@@ -58,15 +58,15 @@ class Comparison(InNotebooks):
     """Two classifiers on the same labelled rows.
 
     Attributes:
-        rows: how many there are.
-        sides: what is known of each alone.
-        agreement: how many rows which side gets right; of several labels, with all of them and no other.
+        rows: number of rows.
+        sides: the figures of each side by itself.
+        agreement: how many rows each side gets right; with several labels per row, with exactly its labels.
         p_value: of McNemar's test.
-        accuracy: share of the rows that each gets right, likewise.
-        macro_f1: macro-F1 of both.
-        labels: F1 of both for each label that a row or an answer has, with the number of its rows.
-        flips: all rows that they answer differently, with the reasons of the first of them.
-        words: which words changed; empty unless both are models.
+        accuracy: share of the rows that each side gets right, likewise.
+        macro_f1: macro-F1 of both sides.
+        labels: F1 of both sides for each label that a row or an answer has, with the number of its rows.
+        flips: all rows that the sides answer differently, with the reasons for the first of them.
+        words: the words whose contribution changed; empty unless both sides are models.
         micro_f1: with several labels per text, F1 of all labels of all rows together; else None.
 
     Examples:
@@ -88,7 +88,7 @@ class Comparison(InNotebooks):
 
     @property
     def better(self) -> SideReport | None:
-        """The side that is better by more than chance; None if none is."""
+        """The side that is significantly better; None if neither is."""
         if self.p_value >= CHANCE:
             return None
         return self.sides[self.agreement.second > self.agreement.first]
@@ -140,19 +140,19 @@ def compare(
     """Compare two classifiers on texts and their labels.
 
     Args:
-        first: a model (its file, or loaded), a file of answers one a row, or the address of a service.
-        second: likewise; differences are what it has more than the first.
-        rows: a text, or a row as `Classifier.predict` takes it, and its label each, such as `zip(texts, labels)`; of
-            several labels a text and its labels, as a list, a set, or a mapping from labels to probabilities, of which
-            those from 1/2 on count.
-        label_separator: what stands between several labels in a cell of a file of answers, `json` where each
-            holds a JSON list; by default as in the training of a model, or else `;`, as `textcls predict` writes.
+        first: a model (its file, or loaded), a file of answers with one per row, or the address of a service.
+        second: likewise; a difference is the figure of the second side minus that of the first.
+        rows: pairs of a text, or a row as `Classifier.predict` takes it, and its label, such as `zip(texts, labels)`;
+            with several labels per text, pairs of a text and its labels, as a list, a set, or a mapping from labels to
+            probabilities, of which those from 1/2 on count.
+        label_separator: the separator between several labels in a cell of a file of answers, `json` if each cell is a
+            JSON list; by default that of the training of a model, or else `;`, as `textcls predict` writes.
 
     Raises:
-        InputError: there are no rows, or a file of answers does not fit them; or rows have several labels, and a model
-            gives one; or the reverse; or a side knows no label of the rows.
+        InputError: there are no rows, or a file of answers does not match them; or rows have several labels and a model
+            gives only one, or the reverse; or a side knows no label of the rows.
         ArtifactError: a model file is missing or damaged.
-        ConfigError: one model gives a text one label, and the other side several.
+        ConfigError: a model gives one label per text, and the other side several.
         SurroundingsError: a service cannot be reached, or refuses.
         MissingExtraError: SciPy is not installed.
 
@@ -179,21 +179,21 @@ def compared(
     """Return the comparison of the answers of two sides.
 
     Args:
-        sides: which they are.
-        rows: what both are asked about: texts, or rows with the columns of models that read them.
-        texts: the texts of the rows, to be shown.
+        sides: the two sides.
+        rows: what both are asked about: texts, or rows with the columns that the models read.
+        texts: the texts of the rows, for display.
         right: the label of each, or its labels, sorted.
-        bad: takes note of labels that are spelt otherwise than both sides have them.
+        bad: records labels that are spelt differently from those of the sides.
 
     Raises:
-        InputError: a side knows no label of the rows; or, of several labels, no row and no answer has one; or a row
-            lacks a column of a model.
+        InputError: a side knows no label of the rows; or, with several labels per row, no row and no answer has one; or
+            a row lacks a column that a model reads.
         SurroundingsError: a service cannot be reached, or refuses.
         MissingExtraError: SciPy is not installed.
     """
     names = LabelNames.of_models(*(side.classifier.info for side in sides if isinstance(side, ModelSide)))
     spelt = _as_spelt(names, right)
-    # What one model was trained to take for one label is one label.
+    # Labels that one model was trained to treat as the same count as one label here.
     merged = names.merged
     names = names._replace(known=names.known - merged.keys())
     _check_labels(sides, [_named(labels, names, BadRows()) for labels in right], merged)
@@ -226,7 +226,7 @@ def compared(
 
 
 def _as_spelt(names: LabelNames, right: Sequence[Labels]) -> LabelNames:
-    """Return the labels of the models, and those of the rows beside them, by their names; none without a model."""
+    """Return the labels of the models, followed by those of the rows, by name; none if no side is a model."""
     unheard = BadRows()
     of_rows = {names.name(one, unheard) for labels in right for one in _names(labels)} if names.known else set()
     spelt = LabelNames.of_labels(sorted({*names.known, *of_rows}), "", {}, several=True)
@@ -234,7 +234,7 @@ def _as_spelt(names: LabelNames, right: Sequence[Labels]) -> LabelNames:
 
 
 def _answers(side: Side, rows: Sequence[Text], spelt: LabelNames, bad: BadRows) -> SideAnswers:
-    """Return the answers of a side; those of a table or a service with the labels as models and rows have them."""
+    """Return the answers of a side; labels of a table or a service are spelt as the models and the rows spell them."""
     found = side.answers(rows)
     if isinstance(side, ModelSide):
         return found
@@ -242,7 +242,7 @@ def _answers(side: Side, rows: Sequence[Text], spelt: LabelNames, bad: BadRows) 
 
 
 def _as_known(names: LabelNames, answers: Sequence[SideAnswers], right: Sequence[Labels], bad: BadRows) -> list[Labels]:
-    """Return the labels of the rows as the models have them, but what a side answers as it stands."""
+    """Return the labels of the rows as the models spell them; a label that a side answers with stays as it is."""
     answered = chain(*(_names(labels) for one in answers for labels in one.labels))
     names = names._replace(known={*names.known, *answered})
     return [_named(labels, names, bad) for labels in right]
@@ -255,7 +255,7 @@ def _named(labels: Labels, names: LabelNames, bad: BadRows) -> Labels:
 
 
 def _text(row: Text, sides: Iterable[Side]) -> str:
-    """Return the text of a row, by the columns of a model among the sides, or all of its strings."""
+    """Return the text of a row, from the columns of a model among the sides, or else from all of its strings."""
     if isinstance(row, str):
         return row
     models = (side.classifier.info.text_columns for side in sides if isinstance(side, ModelSide))
@@ -273,10 +273,10 @@ def _columns(rows: Iterable[tuple[Text, Any]]) -> tuple[list[Text], list[Any]]:
 
 
 def _check_labels(sides: Iterable[Side], right: Sequence[Labels], merged: Mapping[str, str]) -> None:
-    """Refuse rows of which a model knows no label before any is answered, which takes time; arguments as named there.
+    """Refuse rows of which a model knows no label, before any is answered, which takes time.
 
     Raises:
-        InputError: it knows none of them.
+        InputError: a model knows none of them.
     """
     given = {name for labels in right for name in _names(labels)}
     for side in sides:
@@ -289,7 +289,7 @@ def _unknown_labels(side: Side, right: Sequence[Labels], answers: SideAnswers) -
     """Return which labels of the rows a model does not know.
 
     Raises:
-        InputError: it knows none of them; or a table or a service, which says not what it knows, answers with none.
+        InputError: it knows none of them; or a table or a service, which does not state its labels, answers with none.
     """
     given, answered = (chain(*map(_names, labels)) for labels in (right, answers.labels))
     if isinstance(side, ModelSide):
@@ -305,7 +305,7 @@ def _names(labels: Labels) -> tuple[str, ...]:
 
 
 def _learned(side: Side, rows: Sequence[Text]) -> float:
-    """Return about which share of the rows a side has learned from, if it is a model."""
+    """Return the approximate share of the rows that a side has learned from, if it is a model."""
     if not isinstance(side, ModelSide):
         return 0.0
     found = LearnedRows(side.classifier.info)
@@ -321,7 +321,7 @@ def _report(
     names, probabilities = answers.names, answers.probabilities
     if probabilities is not None and isinstance(right[0], str):
         number = {name: i for i, name in enumerate(names)}
-        # A label that it does not know counts as wrong.
+        # A label that the side does not know counts as wrong.
         label_N = np.array([number.get(str(label), len(number)) for label in right], np.int64)
         ece = metrics.expected_calibration_error(probabilities, label_N)
         loss = metrics.cross_entropy(probabilities, label_N)

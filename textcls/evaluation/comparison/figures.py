@@ -1,4 +1,4 @@
-"""What the answers of two sides to the same rows say, of one label a row or of several."""
+"""The figures of the answers of two sides to the same rows, with one label per row or several."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -18,8 +18,8 @@ class PairedFigures(NamedTuple):
     """Figures of both sides.
 
     Attributes:
-        agreement: how many rows which side gets right; of several labels, with all of them and no other.
-        accuracy: share of these rows.
+        agreement: how many rows each side gets right; with several labels per row, with exactly its labels.
+        accuracy: the share of the rows that each side gets right.
         macro_f1: mean F1 of the labels.
         labels: F1 of each label that a row or an answer has, and how many rows have it.
         micro_f1: with several labels per row, F1 of all labels of all rows together; else None.
@@ -33,16 +33,16 @@ class PairedFigures(NamedTuple):
 
 
 def figures_of(right: Sequence[Labels], first: Sequence[Labels], second: Sequence[Labels]) -> PairedFigures:
-    """Return the figures; there is a row.
+    """Return the figures; there must be at least one row.
 
     Args:
         right: the label of each row, or its labels, sorted.
         first: the answers of one side.
-        second: those of the other; differences are what it has more.
+        second: those of the other; a difference is its figure minus that of the first.
 
     Raises:
-        InputError: of several labels: no row and no answer has one.
-        MissingExtraError: of several labels: SciPy is not installed.
+        InputError: with several labels per row, if no row and no answer has one.
+        MissingExtraError: with several labels per row, if SciPy is not installed.
     """
     names, (right_N, first_N, second_N) = numbered(right, first, second)
     agreement = Agreement.of(right_N, first_N, second_N)
@@ -63,7 +63,7 @@ def figures_of(right: Sequence[Labels], first: Sequence[Labels], second: Sequenc
 
 
 def _of_sets(*columns: Sequence[Labels]) -> tuple[list[Labels], list[int], list[DrawnFigures]]:
-    """Return the labels of all columns, how many rows of the first have each, and the figures of the others."""
+    """Return the labels of all columns, the number of rows of the first with each, and the figures of the others."""
     names = sorted(set(chain.from_iterable(chain.from_iterable(columns))))
     if not names:
         raise InputError("There is nothing to compare: no row and no answer has a label.")

@@ -1,7 +1,6 @@
-"""What the answers of two classifiers to the same rows say of their difference.
+"""What the answers of two classifiers to the same rows say about their difference.
 
-Rows that both get right, or both wrong, say nothing of which is better: McNemar (1947) looks at the others alone.
-Intervals are percentiles of a bootstrap over rows (Efron 1979), which draws each row with both its answers.
+Rows that both get right, or both wrong, do not show which is better: McNemar (1947) uses only the others.
 
 Shapes: N rows, B draws.
 """
@@ -30,12 +29,12 @@ def numbered(*columns: Sequence[Label]) -> tuple[list[Label], list[Int64]]:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A figure of both sides, between 0 and 1, and by how much the second is higher.
+    """A figure of both sides, between 0 and 1, and how much higher that of the second is.
 
     Attributes:
         before: the figure of the first side.
         after: the figure of the second side.
-        low, high: between which the difference lies with `CONFIDENCE`.
+        low, high: the confidence interval of the difference, at level `CONFIDENCE`.
     """
 
     before: float
@@ -45,12 +44,12 @@ class Difference:
 
     @property
     def difference(self) -> float:
-        """By how much the second side is higher."""
+        """How much higher the figure of the second side is."""
         return self.after - self.before
 
     @property
     def is_sure(self) -> bool:
-        """Whether the interval leaves out 0."""
+        """Whether the interval excludes 0."""
         return self.low > 0 or self.high < 0
 
     def as_json(self) -> dict[str, Any]:
@@ -60,14 +59,14 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How many rows which side gets right.
+    """How many rows each side gets right.
 
     Attributes:
         both: right on both sides.
         first: right on the first side alone.
         second: right on the second side alone.
-        neither: right on none.
-        same: with the same answer, right or wrong.
+        neither: right on neither side.
+        same: with the same answer on both sides, right or wrong.
     """
 
     both: int
@@ -78,13 +77,13 @@ class Agreement:
 
     @classmethod
     def of(cls, right_N: Int64, first_N: Int64, second_N: Int64) -> "Agreement":
-        """Count rows by the numbers of their right label and of both answers."""
+        """Count rows, given the numbers of their right label and of both answers."""
         one_N, other_N = first_N == right_N, second_N == right_N
         counts = (one_N & other_N, one_N & ~other_N, ~one_N & other_N, ~one_N & ~other_N, first_N == second_N)
         return cls(*(int(count.sum()) for count in counts))
 
     def p_value(self) -> float:
-        """Return how probable so uneven a split of the rows that one side alone gets right would be by chance.
+        """Return the probability that rows which only one side gets right would be split this unevenly by chance.
 
         This is McNemar's test in its exact form, two-sided.
 
@@ -100,7 +99,7 @@ class Agreement:
 
 
 def difference(first_B: Float64, second_B: Float64) -> Difference:
-    """Return a figure of both sides, by what it is on the rows, first, and on each draw of them."""
+    """Return a figure of both sides, given its value on the rows, which comes first, and on each draw of them."""
     tail = 50 * (1 - CONFIDENCE)
     low, high = np.percentile((second_B - first_B)[1:], [tail, 100 - tail])
     return Difference(float(first_B[0]), float(second_B[0]), float(low), float(high))

@@ -20,18 +20,18 @@ from textcls.model.classifier import Classifier, Text
 from textcls.model.label_sets import of_cell
 
 Float32 = NDArray[np.float32]
-# What a row has or is answered with: one label, or several, sorted.
+# The labels of a row or an answer: one label, or several, sorted.
 Labels = str | tuple[str, ...]
 
-# Texts of one request, which every service takes.
+# Number of texts per request, which every service accepts.
 REQUEST_TEXTS: Final = 64
 REQUEST_SECONDS: Final = 60
 MOST_ANSWER_BYTES: Final = 64 * 2**20
 MOST_MESSAGE_BYTES: Final = 10_000
-# What `textcls predict` calls the column of several labels.
+# The name that `textcls predict` gives the column of several labels.
 PREDICTED_LABELS: Final = "predicted_labels"
-# Columns that hold an answer, the first that is there; and those that hold several labels. Those of a data set come
-# last: a table of answers often has the right labels as well.
+# Columns that contain an answer, of which the first one present counts; and those that contain several labels.
+# Columns named as in a data set come last: a table of answers often contains the right labels as well.
 ANSWER_COLUMNS: Final = ("predicted_label", "prediction", "predicted", "answer", "label")
 SET_COLUMNS: Final = (PREDICTED_LABELS, *ANSWER_COLUMNS[:-1], "labels", ANSWER_COLUMNS[-1])
 KEY_VARIABLE: Final = "TEXTCLS_API_KEY"
@@ -41,10 +41,10 @@ class SideAnswers(NamedTuple):
     """The answers of a side to all rows.
 
     Attributes:
-        labels: the labels of each row; several a row are sorted.
+        labels: the labels of each row; several labels of a row are sorted.
         probabilities: one for each row and label [rows, labels of the side]; None if they are not known.
-        names: the labels of the side, where it says which there are.
-        microseconds: processor time a text, where that can be measured.
+        names: the labels of the side, if it states them.
+        microseconds: processor time per text, if that can be measured.
     """
 
     labels: Sequence[Labels]
@@ -53,8 +53,8 @@ class SideAnswers(NamedTuple):
     microseconds: float | None = None
 
     def renamed(self, new: Mapping[str, str]) -> "SideAnswers":
-        """Return the answers with other names of labels; labels that become one are as probable as all of them, and of
-        several labels a row as the most probable.
+        """Return the answers with renamed labels; labels that become one get the sum of their probabilities, or with
+        several labels per row their maximum.
         """
         if not new:
             return self
@@ -74,22 +74,22 @@ class SideAnswers(NamedTuple):
 
 
 class Side(Protocol):
-    """One of the two that are compared."""
+    """One of the two sides of a comparison."""
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name of the side."""
 
     @property
     def several(self) -> bool:
-        """Whether it gives a row several labels, or none."""
+        """Whether it may give a row several labels, or none."""
 
     def answers(self, texts: Sequence[Text]) -> SideAnswers:
         """Answer all texts."""
 
 
 class ModelSide:
-    """A model, whose answers are label sets where it may give several."""
+    """A model, whose answers are label sets if it may give several labels."""
 
     def __init__(self, classifier: Classifier) -> None:
         self.classifier = classifier
@@ -97,7 +97,7 @@ class ModelSide:
         self.several = classifier.info.several
 
     def answers(self, texts: Sequence[Text]) -> SideAnswers:
-        """Answer all texts, and time it."""
+        """Answer all texts, and measure the time."""
         names = self.classifier.labels
         seconds, found = 0.0, [np.zeros((0, len(names)), np.float32)]
         for first in range(0, len(texts), ROWS):
@@ -117,12 +117,12 @@ class ModelSide:
 
 
 class FileSide:
-    """A file of answers, one a row, in the order of the data.
+    """A file of answers, one per row, in the order of the data.
 
     Args:
         path: the path of the file.
-        separator: what stands between the labels of a cell, `json` where each holds a JSON list; None if each row has
-            one label. In the column that `textcls predict` writes it is that of `predict` unless a cell has the other.
+        separator: what separates the labels of a cell, `json` if each is a JSON list; None if each row has one label.
+            In the column that `textcls predict` writes it is that of `predict` unless a cell contains the given one.
     """
 
     def __init__(self, path: Path, separator: str | None = None) -> None:
@@ -133,8 +133,8 @@ class FileSide:
         """Read the answers.
 
         Raises:
-            InputError: there is no column of answers, or one of several labels where rows have one; a row has none, or
-                they are not as many as the texts, or they come with the same texts in another order.
+            InputError: there is no column of answers, or it is one of several labels while rows have one; a row has no
+                answer; the number of answers differs from that of the texts; or the same texts come in another order.
         """
         from textcls.data import open_table  # Late, as is the client below: most who import textcls need neither.
 
@@ -171,7 +171,7 @@ class FileSide:
 
 
 def _in_another_order(texts: Sequence[Text], values: Sequence[object]) -> bool:
-    """Say whether a column holds the texts of the data, most of them, but hardly in their order."""
+    """Return whether a column contains most of the texts of the data, but hardly in their order."""
     wanted = [text if isinstance(text, str) else next(iter(text.values()), "") for text in texts]
     in_place = sum(one == other for one, other in zip(wanted, values, strict=True))
     known = {value for value in wanted if isinstance(value, str)}
@@ -180,9 +180,9 @@ def _in_another_order(texts: Sequence[Text], values: Sequence[object]) -> bool:
 
 
 def _written_with(separator: str, cells: Iterable[Any]) -> str:
-    """Return what stands between the labels of cells that `textcls predict` has written.
+    """Return the separator between the labels of cells that `textcls predict` has written.
 
-    That is the separator of the rows where a cell has it, and else the one that `predict` takes without being asked.
+    That is the separator of the rows if a cell contains it, and else the default of `predict`.
     """
     from textcls.jobs.batch.answer_columns import SEPARATOR
 
@@ -204,7 +204,7 @@ def _answer(value: Any, where: str, column: str, separator: str | None) -> Label
 
 
 class ServiceSide:
-    """A service: the address of `textcls serve`, or of whatever answers `/v1/classify` as it does."""
+    """A service: the address of `textcls serve`, or of any server that answers `/v1/classify` in the same way."""
 
     def __init__(self, address: str, *, several: bool = False) -> None:
         self.name, self.several = without_secrets(address), several
@@ -213,7 +213,7 @@ class ServiceSide:
         self._url = parts._replace(path=path).geturl()
 
     def answers(self, texts: Sequence[Text]) -> SideAnswers:
-        """Ask for all texts, some at a time.
+        """Request the answers to all texts, in batches.
 
         Raises:
             SurroundingsError: the service cannot be reached, or refuses.
@@ -238,8 +238,8 @@ class ServiceSide:
             why = f"refuses with status {error.code}"
             if error.code == 401:
                 why += f"; set {KEY_VARIABLE} to its key"
-            elif said := _message(error.read(MOST_MESSAGE_BYTES)):
-                why += f": {said}"
+            elif message := _message(error.read(MOST_MESSAGE_BYTES)):
+                why += f": {message}"
             raise SurroundingsError(f"{shown} {why}.") from error
         except OSError as error:
             raise SurroundingsError(f"{shown} cannot be reached: {getattr(error, 'reason', error)}.") from error
@@ -249,7 +249,7 @@ class ServiceSide:
 
 
 def _message(body: bytes) -> str:
-    """Return what a service says of an error, without the full stop; empty where it is no answer of ours."""
+    """Return the message of a service's error, without the full stop; empty if it is not an answer in our format."""
     try:
         return str(json.loads(body)["error"]["message"]).removesuffix(".")
     except (ValueError, KeyError, TypeError):
@@ -276,16 +276,16 @@ def _pieces(texts: Sequence[Text]) -> Iterator[list[Text]]:
 
 
 def side_of(given: str | Path | Classifier, separator: str | None = None) -> Side:
-    """Return the side that is meant: an address, a model file, or else a table of answers.
+    """Return the side that is given: an address, a model file, or else a table of answers.
 
     Args:
-        given: what is meant.
-        separator: what stands between the labels of a cell of a table of answers, `json` where each holds a JSON list;
+        given: the address, file or classifier.
+        separator: the separator between the labels of a cell of a table of answers, `json` if each cell is a JSON list;
             None if each row has one label.
 
     Raises:
         ArtifactError: there is no such model file, or it is damaged.
-        InputError: there is no such file, or it is none of these.
+        InputError: there is no such file, or it is neither.
     """
     if isinstance(given, Classifier):
         return ModelSide(given)
@@ -305,17 +305,17 @@ def side_of(given: str | Path | Classifier, separator: str | None = None) -> Sid
 def sides_of(
     first: str | Path | Classifier, second: str | Path | Classifier, *, several: bool, separator: str | None = None
 ) -> tuple[Side, Side]:
-    """Return both sides, which give a row several labels if `several`, or if a model of them may.
+    """Return both sides, which give a row several labels if `several`, or if a model among them may.
 
     Args:
-        first: what is meant, see `side_of`.
+        first: the first side, see `side_of`.
         second: likewise.
-        several: whether rows have several labels; models alone can tell that as well.
-        separator: what stands between the labels of a cell of a table of answers; by default as in the training of
-            the models, or else as in what `textcls predict` writes.
+        several: whether rows have several labels; models alone can determine that as well.
+        separator: the separator between the labels of a cell of a table of answers; by default that of the training of
+            the models, or else the one that `textcls predict` writes.
 
     Raises:
-        ConfigError: a model gives one label a text, and the other side, or the rows, several.
+        ConfigError: a model gives one label per text, and the other side, or the rows, several.
     """
     given = (first, second)
     sides = [side_of(one) for one in given]
@@ -334,7 +334,7 @@ def sides_of(
 
 
 def _usual_separator(models: Sequence[ModelSide]) -> str:
-    """Return what stood between the labels of the rows that models were trained on; else what `predict` writes."""
+    """Return the separator of the rows that the models were trained on, or else the one that `predict` writes."""
     from textcls.data import TargetOptions
     from textcls.jobs.batch.answer_columns import SEPARATOR
 

@@ -1,9 +1,9 @@
 """Which words changed sides between two models, on the texts that they answer differently.
 
-Where the first model says x and the second one y, what a token adds to y over x is one number in each model, and it is
-part of their sums exactly (`textcls.model.explanation`). Of several labels a text it is what the token adds to those
-that the second model alone assigns, less what it adds to those that the first one alone does. A cell of a column beside
-the text, `product = lamp`, counts as a word does.
+If the first model says x and the second one y, the evidence that a token adds for y over x is one number in each model,
+an exact part of their sums (`textcls.model.explanation`). With several labels per text it is what the token adds to the
+labels that only the second model assigns, minus what it adds to those that only the first one assigns. A cell of a
+column beside the text, `product = lamp`, counts like a word.
 """
 
 from collections import defaultdict
@@ -20,7 +20,7 @@ from textcls.model.explanation import Explanation, added_by_parts
 
 Float64 = NDArray[np.float64]
 
-# Texts that are explained for the words, the first ones; and words that are told of a text.
+# The number of texts, the first ones, that are explained; and the number of words reported per text.
 EXPLAINED: Final = 500
 SHOWN: Final = 3
 
@@ -31,11 +31,11 @@ class Flip(NamedTuple):
     Attributes:
         row: its number, from 0.
         text: the text of the row.
-        right: its label, or its labels.
+        right: its label, or labels.
         first: the answer of the first side.
         second: the answer of the second side.
-        reasons: for each side that is a model, the words that speak most for its answer over the other's: of several
-            labels for those that it alone assigns, and against those that the other alone assigns.
+        reasons: for each side that is a model, the words that speak most for its answer over the other's: with several
+            labels, for those that only it assigns, and against those that only the other side assigns.
     """
 
     row: int
@@ -47,17 +47,17 @@ class Flip(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """What it means: `mended`, `broken`, or `other` where both are wrong."""
+        """The kind of change: `mended`, `broken`, or `other` if both are wrong."""
         return "mended" if self.second == self.right else "broken" if self.first == self.right else "other"
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """The labels that the first side alone gives."""
+        """The labels that only the first side gives."""
         return _alone(self.first, self.second)
 
     @property
     def gained(self) -> tuple[str, ...]:
-        """The labels that the second side alone gives."""
+        """The labels that only the second side gives."""
         return _alone(self.second, self.first)
 
 
@@ -66,9 +66,9 @@ class ChangedWord(NamedTuple):
 
     Attributes:
         word: the token in lower case, or the cell, `product = lamp`, or a column of numbers or dates.
-        texts: in how many of the texts that changed it stands.
-        before: in logits, by the first model.
-        after: by the second model.
+        texts: how many of the changed texts contain it.
+        before: its sum in the first model, in logits.
+        after: its sum in the second model.
     """
 
     word: str
@@ -80,11 +80,11 @@ class ChangedWord(NamedTuple):
 def explained(
     flips: Iterable[Flip], rows: Sequence[Text], first: Classifier | None, second: Classifier | None
 ) -> list[Flip]:
-    """Return flips with their reasons; without those of a side that is not a model, or does not know one of the labels.
+    """Return flips with their reasons, except those of a side that is not a model, or does not know one of the labels.
 
     Args:
-        flips: some.
-        rows: all rows, as the models were asked about them.
+        flips: the flips to be explained.
+        rows: all rows, in the form in which the models were asked about them.
         first: the model of the first side, if it is one.
         second: likewise.
     """
@@ -110,7 +110,7 @@ def _reasons(model: Classifier | None, row: Text, own: Sequence[str], other: Seq
 def changed_words(
     flips: Iterable[Flip], rows: Sequence[Text], first: Classifier, second: Classifier
 ) -> list[ChangedWord]:
-    """Return the words of flips, those first whose sums changed most; `rows` as of `explained`."""
+    """Return the words of flips, those whose sums changed most first; `rows` as in `explained`."""
     before: defaultdict[str, float] = defaultdict(float)
     after: defaultdict[str, float] = defaultdict(float)
     texts: defaultdict[str, set[int]] = defaultdict(set)
@@ -129,7 +129,7 @@ def changed_words(
 
 
 def _over(explanation: Explanation, own: Sequence[str], other: Sequence[str]) -> Float64:
-    """Return what each part of a row, tokens and then cells, adds to some labels over others [parts], in logits."""
+    """Return what each part of a row, tokens and then cells, adds to `own` over `other` labels [parts], in logits."""
     weight_C = np.zeros(len(explanation.labels))
     weight_C[[explanation.labels.index(label) for label in own]] += 1.0
     weight_C[[explanation.labels.index(label) for label in other]] -= 1.0

@@ -1,4 +1,4 @@
-"""Rows of the same text. Near copies are those that are equal once case, white space and punctuation are left out."""
+"""Rows with the same text. Near copies are texts that are equal once case, white space and punctuation are removed."""
 
 import re
 from collections.abc import Iterator
@@ -15,22 +15,22 @@ _LOWER: Final = bytes(range(256)).lower()
 
 
 def exact(text: str) -> int:
-    """Return a number that is the same for the same text, and hardly ever for another."""
+    """Return a number that is the same for equal texts, and hardly ever for different ones."""
     return hash(text)
 
 
 def near(text: str) -> int:
-    """Return a number that is the same for near copies; a text of nothing but signs is copied by itself alone."""
+    """Return a number that is the same for near copies; a text of punctuation only matches just its exact copies."""
     return hash((_ascii_left(text) if text.isascii() else _OTHER.sub("", text).casefold()) or text)
 
 
 def _ascii_left(text: str) -> str:
-    """Return what the general rule leaves of ASCII, in a tenth of its time."""
+    """Return what the general rule leaves of an ASCII text, ten times as fast."""
     return text.encode().translate(_LOWER, _ASCII_OTHER).decode()
 
 
 def groups(keys: Int64) -> Iterator[Int64]:
-    """Yield the numbers of the rows that share a key, in order, for each key of several rows; the first row first."""
+    """Yield the numbers of the rows that share a key, in order, for each key with several rows; the first row first."""
     order = np.argsort(keys, kind="stable")
     starts = np.flatnonzero(np.diff(keys[order], prepend=~keys[order[:1]]))
     ends = np.append(starts[1:], len(keys))

@@ -17,9 +17,9 @@ class Finding:
 
     Attributes:
         kind: a short name, for programs.
-        message: what it is and what to do, in a sentence.
+        message: what is wrong and what to do, in a sentence.
         count: how many rows or labels it concerns.
-        rows: where the first of them stand.
+        rows: the locations of the first of them.
     """
 
     kind: str
@@ -36,7 +36,7 @@ class Finding:
 
 
 def _lines(rows: Sequence[str]) -> str:
-    """Name the rows in few words: the file once for all that stand in it."""
+    """Name the rows briefly: each file once for all of its rows."""
     found = []
     for place, group in groupby((row.rpartition(" ") for row in rows), key=lambda parts: parts[0]):
         numbers = [number for _, _, number in group]
@@ -45,16 +45,16 @@ def _lines(rows: Sequence[str]) -> str:
 
 
 def places(survey: Survey, rows: Iterable[int]) -> tuple[str, ...]:
-    """Return where the first of the rows of these numbers stand."""
+    """Return the locations of the first of the rows with these numbers."""
     return tuple(survey.places[int(i)] for _, i in zip(range(NAMED), rows, strict=False))
 
 
 def plural(number: int, one: str, many: str) -> str:
-    """Return the number with what there is of it."""
+    """Return the number followed by the noun in its singular or plural."""
     return f"{number:,} {one if number == 1 else many}"
 
 
 def first_of(shown: Sequence[str]) -> str:
-    """Return the first of what is shown, and how many there are besides."""
+    """Return the first of `shown`, and how many more there are."""
     more = f" and {len(shown) - NAMED:,} more" if len(shown) > NAMED else ""
     return ", ".join(shown[:NAMED]) + more

@@ -12,17 +12,17 @@ from textcls.evaluation.data_quality.finding import Finding, first_of, places, p
 from textcls.evaluation.data_quality.survey import SURE, Survey
 from textcls.model.features import MAX_TOKENS
 
-# Texts of which so many are numbers or keys, nearly all different, are hardly texts; few rows say nothing.
+# If this share of the texts are numbers or keys, nearly all different, they are hardly texts; few rows prove nothing.
 CODES: Final = 0.9
 FEW: Final = 10
-# From this share of texts with HTML on it is told.
+# HTML is reported from this share of texts on.
 MARKUP: Final = 0.01
 
 
 def find(survey: Survey, valid: Survey | None = None, bad: BadRows | None = None) -> list[Finding]:
-    """Return what may be wrong with the rows of `survey`, with those of `valid` beside them, and with `bad` ones."""
+    """Return what may be wrong with the rows of `survey`, with the validation rows `valid`, and with `bad` rows."""
     joint = list(label_findings.several_in_a_cell(survey))
-    # Of names that are several labels in one, the numbers say nothing of the labels.
+    # If names are several labels in one, their counts say nothing about the labels.
     numbers = () if joint else (_many_labels, label_findings.rare, label_findings.unbalanced)
     checks: tuple[Callable[[Survey], Iterator[Finding]], ...] = (
         _answered,

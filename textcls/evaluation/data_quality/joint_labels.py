@@ -1,13 +1,13 @@
-"""Cells that look like several labels in one: is there a separator whose parts recur in other combinations?
+"""Detect cells that look like several labels in one: does a separator occur whose parts recur in other combinations?
 
-Of the different cells of a label column, a separator is taken for one if
+Among the distinct cells of a label column, a sign counts as a separator if
 
-- at least 3 hold it between different parts, and not all hold it the same number of times;
-- the parts of these cells are fewer than the cells with one of them, and one stands in two cells or more in the mean;
-- at least a fifth of them stand first in one cell and later in another, so that they are not levels of a hierarchy, nor
-  two properties such as `food/good`.
+- at least 3 contain it between different parts, and not all contain it the same number of times;
+- these cells have fewer distinct parts than cells with such parts, and a part occurs in two or more cells on average;
+- at least a fifth of the parts come first in one cell and later in another, so that they are neither levels of a
+  hierarchy nor two properties such as `food/good`.
 
-One is enough if it holds `;` or `|` between parts each of which is a cell of its own, for these stand in no names.
+One cell is enough if it contains `;` or `|` between parts that are all cells of their own: names do not contain these.
 Names such as `sci/space`, `Payday loan, title loan` or `yes/no` beside `yes` and `no` are therefore single labels.
 """
 
@@ -25,16 +25,16 @@ LEAST_LISTS: Final = 0.9
 
 
 class Joint(NamedTuple):
-    """What stands between the labels of a cell, and how many different labels there would be."""
+    """The separator between the labels of a cell, and how many different labels there would be."""
 
     separator: str
     labels: int
 
 
 def joint_labels(cells: Collection[str]) -> Joint | None:
-    """Return what seems to stand between several labels in one of the different `cells`; None if nothing does.
+    """Return what seems to separate several labels in one of the distinct `cells`; None if nothing does.
 
-    The separator is `json` where the cells are lists of JSON.
+    The separator is `json` if the cells are JSON lists.
     """
     lists = [found for cell in cells if (found := _json_list(cell)) is not None]
     if len(cells) >= LEAST_JOINT and len(lists) >= LEAST_LISTS * len(cells):
@@ -51,7 +51,7 @@ def joint_labels(cells: Collection[str]) -> Joint | None:
 
 
 def _labels_between(cells: Collection[str], sign: str) -> int:
-    """Return how many labels stand between the signs, 0 if these do not look like separators."""
+    """Return how many labels the signs separate, 0 if they do not look like separators."""
     split = [parts for cell in cells if (parts := _parts(cell, sign))]
     joint = [parts for parts in split if len(set(parts)) > 1]
     joined = set(_flat(joint))

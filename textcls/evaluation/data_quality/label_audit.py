@@ -1,29 +1,29 @@
-"""Rows of which a label is probably wrong or missing: what `textcls check --labels` finds, and how a person gets them.
+"""Rows with a label that is probably wrong or missing: what `textcls check --labels` finds, and how it is presented.
 
-Finding them takes trainings: `textcls_training.audit`.
+Finding them requires trainings: `textcls_training.audit`.
 """
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-# What is added to a row that is written to be looked at.
+# The columns that are added to a row that is written out for review.
 COLUMNS: Final = ("suggested_label", "probability_of_label", "probability_suggested", "because_of", "copies")
 
 
 @dataclass(frozen=True, slots=True)
 class SuspectRow:
-    """A row whose label is probably wrong; or which has a wrong label, or lacks one, where it may have several.
+    """A row whose label is probably wrong; or, if rows may have several, which has a wrong label or lacks one.
 
     Attributes:
         row: its number, from 0.
         text: the text of the row.
-        label: what it has; of several labels, all of them in order.
-        suggested: what it probably should have, likewise.
-        probability: of its label, as models see it that have not seen the row; of several labels, of those that are to
-            go, and that those to be added are absent.
-        probability_suggested: the probability of the other one; with several, of the reverse.
-        words: what speaks most for the suggested labels over its own.
+        label: the label that it has; with several labels, all of them in order.
+        suggested: the label that it probably should have, likewise.
+        probability: the probability of its label, according to models that have not seen the row; with several labels,
+            that of the labels to be removed, and of the absence of those to be added.
+        probability_suggested: the probability of the suggested label; with several, of the reverse.
+        words: the words that speak most for the suggested labels over its own.
         copies: how many near copies of the text have the suggested labels.
     """
 
@@ -41,7 +41,7 @@ class SuspectRow:
         return asdict(self)
 
     def columns(self, separator: str | None = None) -> Mapping[str, Any]:
-        """Return what is added to the row in a file: `COLUMNS`; several labels joined by a separator, or as a list."""
+        """Return the `COLUMNS` added to the row in a file; several labels are joined by a separator, or form a list."""
         suggested: Any = self.suggested
         if not isinstance(suggested, str):
             suggested = list(suggested) if separator is None else separator.join(suggested)
@@ -57,13 +57,13 @@ class SuspectRow:
 
 @dataclass(frozen=True, slots=True)
 class LabelAudit:
-    """What an audit of labels has found.
+    """The result of an audit of labels.
 
     Attributes:
         rows: how many there are.
-        judged: how many could be judged; the only row of a label cannot.
-        expected: how many of these look wrong: the sum of how probable that is of each. Hard rows add to it, too.
-        suspects: rows to look at, the surest first.
+        judged: how many could be judged; the only row of a label cannot be.
+        expected: how many of these look wrong: the sum of their probabilities of being wrong. Hard rows add to it, too.
+        suspects: rows to review, the most certain first.
         doubt: one number per row, higher for more doubtful labels.
     """
 
@@ -74,6 +74,6 @@ class LabelAudit:
     doubt: list[float]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the audit as plain data, but for the doubt of rows that are not suspects."""
+        """Return the audit as plain data, without the doubt of rows that are not suspects."""
         found = [suspect.as_json() for suspect in self.suspects]
         return {"rows": self.rows, "judged": self.judged, "expected": round(self.expected, 1), "suspects": found}

@@ -1,4 +1,4 @@
-"""What may be wrong with the labels of rows: their names, how many rows they have, and what comes together."""
+"""What may be wrong with the labels of rows: their names, their number of rows, and which occur together."""
 
 import re
 from collections import defaultdict
@@ -18,20 +18,20 @@ from textcls.evaluation.data_quality.survey import NOTHING, Survey
 from textcls.model.label_paths import LabelPaths, Path
 from textcls.model.labels import BETWEEN_LEVELS, as_seen, plain_name
 
-# Labels with fewer rows are hardly learned, and hardly measured.
+# Labels with fewer rows can hardly be learned or measured.
 ENOUGH: Final = 5
-# So many rows to one.
+# Labels are unbalanced at this ratio of rows.
 UNBALANCED: Final = 99
-# How many of the labels that come together are named.
+# How many of the labels that occur together are named.
 NAMED_TOGETHER: Final = 3
-# A label is taken for another one misspelt that has so many times its rows and is so like it, as `difflib` measures; of
-# more labels, which are compared in pairs, none is.
+# A label is taken for a misspelling of another one that has this many times its rows and is this similar, as measured
+# by `difflib`; with more labels than this, which are compared in pairs, none is.
 FREQUENT: Final = 20
 LIKENESS: Final = 0.85
 MOST_COMPARED: Final = 300
-# So many letters are wrong, missing or too many at most; two that have changed places are two.
+# At most this many letters are wrong, missing or added; two swapped letters count as two.
 MOST_SLIPPED: Final = 2
-# What programs write where there is no label; "none" and "null" may be one.
+# What programs write if there is no label; "none" and "null" may be real labels.
 NO_LABEL: Final = (NOTHING - {"none", "null"}) | {"#null!", "#div/0!", "#value!", "#ref!", "#name?", "#num!"}
 
 
@@ -60,7 +60,7 @@ def several_in_a_cell(survey: Survey) -> Iterator[Finding]:
 
 
 def conflicts(survey: Survey) -> Iterator[Finding]:
-    """Find texts that stand there more than once with different labels."""
+    """Find texts that occur more than once with different labels."""
     label = survey.label
     blank = set(survey.blank)
     odd = [g for g in duplicates.groups(survey.exact) if len(set(label[g].tolist())) > 1 and int(g[0]) not in blank]
@@ -78,12 +78,12 @@ def conflicts(survey: Survey) -> Iterator[Finding]:
 
 
 def _at_most(share: float) -> str:
-    """Return a share that is below 1, and is not shown as 100 %."""
+    """Format a share that is below 1, so that it is never shown as 100 %."""
     return f"{share:.1%}" if share < 0.9995 else f"{min(share, 0.9999):.2%}"
 
 
 def _beyond_reach(label: Int64, groups: Sequence[Int64]) -> int:
-    """Return how many rows of groups of the same text have another label than the commonest of their group."""
+    """Return how many rows in groups with the same text have another label than the commonest of their group."""
     return sum(len(rows) - int(np.unique(label[rows], return_counts=True)[1].max()) for rows in groups)
 
 
@@ -101,7 +101,7 @@ def alike(survey: Survey) -> Iterator[Finding]:
             same = len({*map(as_seen, names)}) == 1
             by = "signs that nobody sees" if same else "case, space, _, -, umlauts, leading zeros or .0"
             shown = " and ".join(f"{(ascii if same else repr)(name)} ({survey.labels[name]:,})" for name in names)
-            # Not what _ and - tell apart, which may be two things.
+            # Does not apply to names that differ in _ and -, which may be two things.
             how = ", as --merge-labels does" if len(spelt_alike(names)) == len(names) - 1 else ""
             message = f"The labels {shown} differ only by {by}; write them the same way if they mean the same{how}."
             yield Finding("alike-labels", message, len(names), places(survey, _first_rows(survey, names)))
@@ -109,7 +109,7 @@ def alike(survey: Survey) -> Iterator[Finding]:
 
 
 def _alike_levels(survey: Survey) -> Iterator[Finding]:
-    """Find levels above labels that are written in different ways, below the same one."""
+    """Find levels above labels that are written in different ways, under the same parent."""
     labels = list(survey.labels)
     tree = None if survey.several else LabelPaths.of(labels, "")
     if tree is None:
@@ -118,7 +118,7 @@ def _alike_levels(survey: Survey) -> Iterator[Finding]:
     for node in dict.fromkeys(node for level in range(1, tree.depth + 1) for node in tree.nodes(level)):
         found[node[:-1], plain_name(node[-1])].append(tree.name(node))
     for nodes in found.values():
-        # Where all are labels, that has been told.
+        # If all of them are labels, that has already been reported.
         if len(nodes) > 1 and not all(node in survey.labels for node in nodes):
             below = {node: [labels[i] for i in tree.below(node)] for node in nodes}
             rows = [f"{node!r} ({sum(survey.labels[one] for one in ones):,})" for node, ones in below.items()]
@@ -128,7 +128,7 @@ def _alike_levels(survey: Survey) -> Iterator[Finding]:
 
 
 def misspelt(survey: Survey) -> Iterator[Finding]:
-    """Find rare labels that look like another one with a slip of the fingers."""
+    """Find rare labels that look like a typing error in another one."""
     if len(survey.labels) > MOST_COMPARED:
         return
     slips = {}
@@ -146,7 +146,7 @@ def misspelt(survey: Survey) -> Iterator[Finding]:
 
 
 def _is_slip(name: str, meant: str) -> bool:
-    """Whether a name differs from another by a slip of the fingers, and not by a number, a prefix or case."""
+    """Return whether a name differs from another by a typing error, and not by a number, a prefix or case."""
     if re.search(r"\d", name + meant) or name in meant or meant in name or plain_name(name) == plain_name(meant):
         return False
     steps = SequenceMatcher(None, name, meant).get_opcodes()
@@ -154,7 +154,7 @@ def _is_slip(name: str, meant: str) -> bool:
 
 
 def placeholders(survey: Survey) -> Iterator[Finding]:
-    """Find labels that programs write where there is none."""
+    """Find labels that programs write if there is none."""
     names = [
         name for name in survey.labels if any(part.lower() in NO_LABEL for part in (name, *name.split(BETWEEN_LEVELS)))
     ]
@@ -165,7 +165,7 @@ def placeholders(survey: Survey) -> Iterator[Finding]:
 
 
 def rare(survey: Survey) -> Iterator[Finding]:
-    """Find labels with hardly a row."""
+    """Find labels with hardly any rows."""
     none = [repr(name) for name, rows in survey.labels.items() if rows == 0]
     if none:
         have, them = plural(len(none), "label has", "labels have"), "it" if len(none) == 1 else "them"
@@ -193,7 +193,7 @@ def _first_rows(survey: Survey, names: Sequence[str]) -> Iterator[int]:
 
 
 def unbalanced(survey: Survey) -> Iterator[Finding]:
-    """Find labels that have nearly all rows, or nearly none, beside those with hardly a row."""
+    """Find labels that have nearly all rows, or nearly none, other than those with hardly any rows."""
     counts = {name: rows for name, rows in survey.labels.items() if rows >= ENOUGH}
     if not survey.several:
         most, least = (choose(counts, key=counts.__getitem__, default="") for choose in (max, min))
@@ -221,7 +221,7 @@ def unbalanced(survey: Survey) -> Iterator[Finding]:
 
 
 def together(survey: Survey) -> Iterator[Finding]:
-    """Find labels that no row has without the other."""
+    """Find pairs of labels that never occur without each other."""
     if not survey.several:
         return
     where: defaultdict[str, list[int]] = defaultdict(list)
@@ -242,7 +242,7 @@ def together(survey: Survey) -> Iterator[Finding]:
 
 
 def weights(survey: Survey) -> Iterator[Finding]:
-    """Find weights that say nothing."""
+    """Find weights that have no effect."""
     if survey.lightest != survey.heaviest or survey.heaviest == 1:
         return
     if survey.heaviest == 0:

@@ -1,14 +1,14 @@
-"""HTML in texts: whether they hold any, and the same texts without it.
+"""HTML in texts: whether they contain any, and the same texts without it.
 
-What may be meant stays: `a < b`, `<name>`, and where nothing else is HTML `<time>` or `<address>`, as placeholders are
-written; a text that speaks of `&lt;br&gt;` keeps that.
+What may be literal text stays: `a < b`, `<name>`, and if nothing else is HTML `<time>` or `<address>`, which may be
+placeholders; a text that mentions `&lt;br&gt;` keeps that.
 """
 
 import html
 import re
 from typing import Final
 
-# Elements, also of old, whose names hardly stand in angle brackets for anything else; and the others.
+# Elements, including obsolete ones, whose names hardly occur in angle brackets otherwise; below, all elements.
 _PLAIN: Final = (
     "a|b|blockquote|body|br|center|code|dd|div|dl|dt|em|font|h[1-6]|hr|html|i|iframe|img|li|meta|ol|p|pre|span|strong|"
     "sub|sup|table|tbody|td|th|thead|tr|u|ul"
@@ -25,40 +25,40 @@ _ATTRIBUTES: Final = (
     r"required|selected))*\s*/?"
 )
 _ENDS: Final = rf"</(?:{_ALL})\s*>|<!doctype\s[^<>]{{0,500}}>"
-# That there is HTML, a tag of a plain name or an end tells; then tags of all names are some.
+# A tag with a plain name, or an end tag, shows that there is HTML; then tags with any name count.
 _TELLING: Final = re.compile(rf"<(?:{_PLAIN}){_ATTRIBUTES}>|{_ENDS}", re.IGNORECASE)
 _TAG: Final = re.compile(rf"<(?:{_ALL}){_ATTRIBUTES}>|{_ENDS}", re.IGNORECASE)
-# They may stand within a word.
+# These may occur within a word.
 _INLINE: Final = re.compile(
     r"</?(?:a|abbr|b|big|cite|code|del|em|font|i|ins|mark|s|small|span|strike|strong|sub|sup|tt|u|wbr)\b", re.IGNORECASE
 )
-# What is within them is not text.
+# Their content is not text.
 _UNREAD: Final = re.compile(
     r"<!--(?:(?!<!--|-->).)*-->|<(script|style)\b[^<>]*>(?:(?!</?(?:script|style)\b).)*</\1\s*>",
     re.IGNORECASE | re.DOTALL,
 )
 _COMMON_ENTITY: Final = re.compile(r"&(?:amp|lt|gt|quot|nbsp|apos|#[0-9]{1,7}|#x[0-9a-f]{1,6});", re.IGNORECASE)
 _ENTITY: Final = re.compile(
-    # A tag that is written out, which is not a tag, and what else stands for a sign.
+    # A tag that is written out and is not markup, and entities that stand for a character.
     rf"(?P<tag>&lt;/?(?:{_ALL})\b[^<>&]{{0,200}}&gt;)|&(?:[a-z][a-z0-9]{{1,30}}|#[0-9]{{1,7}}|#x[0-9a-f]{{1,6}});",
     re.IGNORECASE,
 )
 _OPENED: Final = re.compile(r"&lt;([a-z][a-z0-9]*)", re.IGNORECASE)
 _CLOSED: Final = re.compile(r"&lt;/([a-z][a-z0-9]*)", re.IGNORECASE)
 _SPACES: Final = re.compile(r"[ \t\xa0]{2,}")
-# What was escaped twice.
+# Number of passes, for text that was escaped more than once.
 _ROUNDS: Final = 3
 
 
 def holds_html(text: str) -> bool:
-    """Say whether there are tags or entities of HTML."""
+    """Return whether a text contains HTML tags or entities."""
     return ("<" in text and _TELLING.search(text) is not None) or (
         "&" in text and _COMMON_ENTITY.search(text) is not None
     )
 
 
 def without_html(text: str) -> str:
-    """Return a text without tags, with the signs that entities stand for; as it is where it has neither."""
+    """Return a text without tags, its entities replaced by their characters; unchanged if it has neither."""
     found = text
     for _ in range(_ROUNDS):
         if not holds_html(found) and not _UNREAD.search(found):
@@ -66,7 +66,7 @@ def without_html(text: str) -> str:
         found = _UNREAD.sub(" ", found)
         if _TELLING.search(found):
             found = _TAG.sub(lambda tag: "" if _INLINE.match(tag[0]) else " ", found)
-        # A text may be escaped as a whole, or speak of tags: then it has no pair of them, and they stay as they are.
+        # A text may be escaped as a whole, or mention tags: then it contains no pair of them, and they stay.
         is_escaped = bool({*_OPENED.findall(found.lower())} & {*_CLOSED.findall(found.lower())})
         found = _ENTITY.sub(_sign if is_escaped else _sign_beside_tags, found)
     return text if found == text else _SPACES.sub(" ", found).strip()

@@ -1,4 +1,4 @@
-"""Mend what is found of labelled rows where everybody would say yes; what was done is counted by kind."""
+"""Mend undisputed faults of labelled rows; the changes are counted by kind."""
 
 import json
 from collections import Counter
@@ -24,12 +24,12 @@ KINDS: Final = ("labels", "html", "empty", "duplicates")
 
 @dataclass(slots=True)
 class Mended:
-    """Mended rows, and what was done to them.
+    """Mended rows, and what was changed.
 
     Attributes:
-        rows: those that are left, in their order.
-        renamed: the new name of each label that was written differently, as its cells had it.
-        counts: how many rows each kind has changed or left out.
+        rows: the remaining rows, in their order.
+        renamed: the new name of each label that was written differently, keyed by its spelling in the cells.
+        counts: how many rows each kind has changed or removed.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -41,7 +41,7 @@ class Mended:
         return {"rows": len(self.rows), "renamed": self.renamed, **{kind: self.counts[kind] for kind in KINDS}}
 
     def lines(self) -> Iterator[str]:
-        """Say what was done, a sentence a kind."""
+        """Yield what was done, one sentence per kind."""
         if self.counts["labels"]:
             names = first_of([f"{old!r} is {new!r} now" for old, new in self.renamed.items()])
             yield f"{plural(self.counts['labels'], 'row has', 'rows have')} another label: {names}."
@@ -61,20 +61,20 @@ def mend(
     separator: str | None = None,
     beside: Collection[str] = (),
 ) -> Mended:
-    """Return rows without mistakes of some kinds.
+    """Return rows without faults of some kinds.
 
     Args:
         rows: the rows.
         text_columns: the columns of their texts.
-        label_column: the column of their labels; None if each label has one of its own, whose name stays.
+        label_column: the column of their labels; None if each label has a column of its own, whose name stays.
         kinds: which of `KINDS` are mended.
-        separator: what stands between several labels of a cell, as of `TargetOptions`.
-        beside: columns beside the text; rows that differ there are no copies.
+        separator: the separator between several labels of a cell, as in `TargetOptions`.
+        beside: columns beside the text; rows that differ there are not copies.
     """
     mended, names = Mended(), {}
     if "labels" in kinds and label_column is not None:
         names = spelt_alike(name for row in rows for name in _names(row.label))
-    # fastText's format has a list of labels where there are several, and a word where there is one.
+    # fastText's format has a list of labels if there are several, and a string if there is one.
     lists = any(label_column is not None and isinstance(row.fields.get(label_column), list) for _, _, row, _ in rows)
     seen: set[tuple[Any, ...]] = set()
     for _, target, row, _ in rows:
@@ -111,14 +111,14 @@ def mend(
 
 
 def _names(target: Target) -> Collection[str]:
-    """Return the labels of a row: one, or several or none."""
+    """Return the labels of a row: one, several or none."""
     return (target,) if isinstance(target, str) else target
 
 
 def _renamed(cell: Any, target: Target, names: Mapping[str, str], separator: str | None) -> Any:
-    """Return what stands in the place of a cell whose labels get other names; each of several stands there once.
+    """Return the new content of a cell whose labels are renamed; each of several labels occurs in it once.
 
-    One label is written without the space around it; a cell of several stays as it is where none gets another name.
+    A single label loses the space around it; a cell of several stays as it is unless one of them is renamed.
     """
     if isinstance(target, str):
         return names.get(target, target) if isinstance(cell, str) else cell

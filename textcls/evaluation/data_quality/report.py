@@ -1,4 +1,4 @@
-"""Counts, lengths, scripts and findings together: what `textcls check` calls."""
+"""Counts, lengths, scripts and findings together, which `textcls check` reports."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -20,14 +20,14 @@ QUANTILES: Final = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class DataQualityReport:
-    """What is known of labelled rows.
+    """The properties of labelled rows.
 
     Attributes:
-        rows: how many there are.
-        labels: how many have each label, the most frequent first.
-        without_label: how many have none; None if each has one label by the way the rows were read.
-        tokens: quantiles of the number of tokens of a text, by their share.
-        scripts: the share of the letters that each script has, the largest first.
+        rows: number of rows.
+        labels: number of rows with each label, the most frequent first.
+        without_label: number of rows without a label; None if the way they were read gives each row one.
+        tokens: quantiles of the number of tokens per text, keyed by their share.
+        scripts: the share of the letters in each script, the largest first.
         findings: what may be wrong.
     """
 
@@ -40,7 +40,7 @@ class DataQualityReport:
 
     @property
     def labels_a_row(self) -> float:
-        """How many labels a row has in the mean."""
+        """The mean number of labels per row."""
         return sum(self.labels.values()) / self.rows if self.rows else 0.0
 
     def as_json(self) -> dict[str, Any]:
@@ -66,14 +66,14 @@ def check(
     columns: Sequence[str] = (),
     answers: bool = False,
 ) -> DataQualityReport:
-    """Return what labelled `rows` are like, and what may be wrong with them and with validation rows beside them.
+    """Return the properties of labelled `rows`, and what may be wrong with them and with validation rows.
 
     Args:
         rows: the rows.
         valid: the validation rows.
-        expected: labels that rows should have, as those with a column of their own.
-        bad: where rows are taken note of that cannot be used, while the others are read.
-        columns: beside the text; rows that differ there are no copies.
+        expected: labels that rows should have, such as those with a column of their own.
+        bad: records the rows that cannot be used, while the others are read.
+        columns: columns beside the text; rows that differ there are not copies.
         answers: whether labels are answers of `textcls annotate`.
     """
     survey = Survey(labels=Counter(dict.fromkeys(expected, 0)), columns=columns, answers=answers).extend(rows)
@@ -81,7 +81,7 @@ def check(
 
 
 def report(survey: Survey, valid: Survey | None = None, bad: BadRows | None = None) -> DataQualityReport:
-    """Return all that is known of `survey`, what `valid` shares with it, and which rows are `bad`."""
+    """Return all that is known of `survey`, what `valid` has in common with it, and which rows are `bad`."""
     tokens = np.quantile(survey.tokens, QUANTILES, method="nearest").tolist() if survey.rows else [0] * len(QUANTILES)
     return DataQualityReport(
         rows=survey.rows,

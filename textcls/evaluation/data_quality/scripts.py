@@ -1,16 +1,16 @@
-"""Which scripts texts are written in, by the names that Unicode gives their letters. Languages are not told apart."""
+"""Determine the scripts of texts from the Unicode names of their letters. Languages are not distinguished."""
 
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-# First words of names that are not those of a script.
+# First words of Unicode names that are not the name of a script.
 _SAME: Final = {"CJK": "HAN", "IDEOGRAPHIC": "HAN", "HALFWIDTH": "KATAKANA", "FULLWIDTH": "LATIN"}
 
 
 def shares(characters: Mapping[str, int]) -> dict[str, float]:
-    """Return the share of the letters that each script has, the largest first.
+    """Return the share of the letters in each script, the largest first.
 
     Args:
         characters: how often each character occurs.
@@ -24,7 +24,7 @@ def shares(characters: Mapping[str, int]) -> dict[str, float]:
 
 
 def script_of(text: str) -> str:
-    """Return the script that most letters of a text have; an empty string if it has none."""
+    """Return the script of most letters of a text; an empty string if it has no letters."""
     return next(iter(shares(Counter(text))), "")
 
 

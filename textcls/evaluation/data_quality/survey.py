@@ -22,41 +22,41 @@ from textcls.model import tokenizer
 from textcls.model.label_sets import LabelSet
 
 Int64 = NDArray[np.int64]
-# With this probability a label of a label set counts as one that the row has.
+# A row counts as having a label of its label set if the probability is at least this.
 HAS: Final = 0.5
-# An answer of a model that is less probable is in doubt.
+# A model's answer that is less probable is doubtful.
 SURE: Final = 0.6
-# What programs write where there is no text, in lower case; PostgreSQL writes \N.
+# What programs write if there is no text, in lower case; PostgreSQL writes \N.
 NOTHING: Final = frozenset(
     r"nan null (null) none n/a #n/a <na> nat undefined (blank) [deleted] [removed] \n".split()  # noqa: SIM905
 )
-# One word with a digit in it and no letters beyond ASCII: a number, a code, a key.
+# A single word with a digit in it and no letters beyond ASCII: a number, a code or a key.
 _CODE: Final = re.compile(r"[A-Za-z0-9_.:/#+-]*[0-9][A-Za-z0-9_.:/#+-]*")
 
 
 @dataclass(slots=True)
 class Survey:
-    """What is known of some labelled rows.
+    """The properties of some labelled rows.
 
     Attributes:
         counts: whether tokens and characters are counted, which takes most of the time.
-        rows: how many there are.
-        places: where each stands.
-        labels: how many rows have each label, in the order in which they come; of a label set those that are as likely
-            as not or more.
+        rows: number of rows.
+        places: the location of each row.
+        labels: number of rows with each label, in the order of first occurrence; of a label set the labels that are at
+            least as likely as not.
         several: whether rows have label sets.
-        without: how many rows have no label.
+        without: number of rows without a label.
         blank: numbers of the rows whose text has no token.
-        codes: how many texts look like a number or a key.
-        nothing: numbers of the rows whose text is what programs write where there is none.
-        markup: numbers of the rows whose text holds tags or entities of HTML.
+        codes: number of texts that look like a number or a key.
+        nothing: numbers of the rows whose text is what programs write if there is none.
+        markup: numbers of the rows whose text contains HTML tags or entities.
         characters: how often each character occurs.
         lightest: the smallest weight of a row.
         heaviest: the largest one.
-        columns: beside the text; rows that differ there are no copies.
+        columns: columns beside the text; rows that differ there are not copies.
         answers: whether labels are answers of `textcls annotate`.
-        answered: how many labels were given by whom, where it says so.
-        unsure: numbers of the rows whose label that model gave less than `SURE`.
+        answered: how many labels were given by each source, if the rows state it.
+        unsure: numbers of the rows whose label the model gave a probability below `SURE`.
     """
 
     counts: bool = True
@@ -83,7 +83,7 @@ class Survey:
     _tokens: "array[int]" = field(default_factory=lambda: array("q"))
 
     def add(self, text: str, label: Target, weight: float = 1.0, beside: Sequence[object] = ()) -> None:
-        """Take note of a row: its text, its label or label set, how much it counts, and what stands beside the text."""
+        """Record a row: its text, its label or label set, its weight, and the columns beside the text."""
         if next(tokenizer.token_spans(text, 1), None) is None:
             self.blank.append(self.rows)
         plain = text.strip()
@@ -113,7 +113,7 @@ class Survey:
         self.rows += 1
 
     def extend(self, rows: Iterable[LabelledRow[Target]]) -> "Survey":
-        """Take note of `rows` and of where they stand."""
+        """Record `rows` and their locations."""
         for text, label, row, weight in rows:
             self.add(text, label, weight, [row.fields.get(name) for name in self.columns])
             self.places.append(row)
@@ -124,7 +124,7 @@ class Survey:
         return self
 
     def _names(self, labels: LabelSet) -> tuple[str, ...]:
-        """Return the labels that a row has, sorted; those that are only likely are known as labels from now on."""
+        """Return the labels that a row has, sorted, and record those that are merely likely as known labels."""
         self.several = True
         for name, share in labels.items():
             if share < HAS:
@@ -135,7 +135,7 @@ class Survey:
 
     @classmethod
     def of(cls, rows: Labelled | LabelledSets) -> "Survey":
-        """Return what is known of `rows` that have been read, but for the counts of tokens and characters."""
+        """Return the properties of `rows` that have been read, without the counts of tokens and characters."""
         columns = rows.label_columns if isinstance(rows, LabelledSets) else ()
         found = cls(counts=False, places=rows.places, labels=Counter(dict.fromkeys(columns, 0)))
         labels: Sequence[Target] = rows.labels
@@ -147,7 +147,7 @@ class Survey:
 
     @property
     def sets(self) -> list[tuple[str, ...]]:
-        """The different labels of rows, by number: one, or those of a label set, sorted."""
+        """The distinct label sets of the rows, by number: one label each, or those of a label set, sorted."""
         return list(self._number)
 
     @property
@@ -162,7 +162,7 @@ class Survey:
 
     @property
     def exact(self) -> Int64:
-        """A number for each row that is the same for the same text."""
+        """A number for each row that is the same for equal texts."""
         return np.array(self._exact, np.int64)
 
     @property
@@ -172,12 +172,12 @@ class Survey:
 
     @property
     def tokens(self) -> Int64:
-        """How many tokens each text has."""
+        """The number of tokens of each text."""
         return np.array(self._tokens, np.int64)
 
 
 def _probability(cell: object) -> float:
-    """Return the probability in a cell, 1 where there is none."""
+    """Return the probability in a cell, 1 if there is none."""
     try:
         return float(cell)  # type: ignore[arg-type]
     except (TypeError, ValueError):

@@ -1,1 +1,1 @@
-"""What has changed since the training: answers to new texts beside those to held-out rows, without labels."""
+"""What has changed since the training: answers to new texts compared with those to held-out rows, without labels."""

@@ -1,4 +1,4 @@
-"""Columns beside the text that are not as they were: without values more often, or with values of another kind."""
+"""Columns beside the text that have changed: values are missing more often, or are of another kind."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,15 +12,15 @@ from textcls.model.explanation import Explanation
 
 
 class ColumnShare(NamedTuple):
-    """What of a column's values was not as in training.
+    """How much of a column is not as in training.
 
     Attributes:
         name: the name of the column.
         missing_before: share of held-out rows without a value.
         missing: share of new rows without one.
-        strange: share of new rows with a category that training has not seen, or a number or date outside its range.
-        lost: share of new rows of which the column tells nothing that it told in training, at least, beyond chance:
-            those without a value beyond what was missing before, and strange ones. Dates go on, and are not strange.
+        strange: share of new rows with a category that was not seen in training, or a number or date outside its range.
+        lost: the least share of new rows, beyond chance, for which the column has lost the information it had in
+            training: missing values beyond the earlier share, and strange ones. Dates advance, and are not strange.
     """
 
     name: str
@@ -31,7 +31,7 @@ class ColumnShare(NamedTuple):
 
 
 class ColumnCounts:
-    """Counts, for each column of a model, the rows without a value, and those with a strange one."""
+    """Count, for each column of a model, the rows without a value and those with a strange one."""
 
     def __init__(self, info: ModelInfo) -> None:
         self._columns = info.columns
@@ -53,7 +53,7 @@ class ColumnCounts:
                 self._strange[i] += _outside(float(cell.cell), column)
 
     def shares(self) -> Sequence[ColumnShare]:
-        """Return what there is to say of each column."""
+        """Return the shares of each column."""
         found = []
         for column, rows_missing, rows_strange in zip(self._columns, self._missing, self._strange, strict=True):
             before, missing, strange = self._before[column.name], rows_missing / self._rows, rows_strange / self._rows
@@ -64,5 +64,5 @@ class ColumnCounts:
 
 
 def _outside(value: float, column: Column) -> bool:
-    # Knots have 32 bits, as what the model reads has.
+    # Knots have 32 bits, like the values that the model reads.
     return not column.knots or not column.knots[0] <= float(np.float32(value)) <= column.knots[-1]

@@ -1,9 +1,9 @@
-"""How far two lots of counts are from each other, and how far chance alone would put them.
+"""The distance between two sets of counts, and how large it would be by chance alone.
 
 The population stability index (Lewis 1994; Yurdakul and Naranjo 2020) of shares p then and q now is the sum over bins
-of (q - p) ln(q / p): the symmetric Kullback-Leibler divergence. By custom, 0.1 is worth a look and 0.25 is much. With
-few rows chance alone reaches both; so two lots are drawn again and again from the shares of both together, to see what
-it does reach.
+of (q - p) ln(q / p): the symmetric Kullback-Leibler divergence. By convention, 0.1 is worth a look and 0.25 is large.
+With few rows, chance alone reaches both; so two sets are drawn repeatedly from the pooled shares, to see what it does
+reach.
 
 Shapes: B bins, D draws.
 """
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from textcls.evaluation.intervals import CHANCE
 
 DRAWS: Final = 2000
-# Below, a difference is no matter even if it is none of chance.
+# Below this, a difference does not matter even if it is not due to chance.
 SLIGHT: Final = 0.1
 MUCH: Final = 0.25
 # Added to each count, so that an empty bin has a finite distance.
@@ -27,14 +27,14 @@ _MORE: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Distance:
-    """The distance between two lots of counts.
+    """The distance between two sets of counts.
 
     Attributes:
         psi: the population stability index.
-        by_chance: what it stays below in 95 of 100 cases if nothing has changed.
-        p_value: how often chance alone reaches it.
-        before: how many there were then.
-        now: how many there are now.
+        by_chance: the value that it stays below in 95 of 100 cases if nothing has changed.
+        p_value: the probability that chance alone reaches it.
+        before: the number counted then.
+        now: the number counted now.
     """
 
     psi: float
@@ -45,7 +45,7 @@ class Distance:
 
     @property
     def is_sure(self) -> bool:
-        """Whether it is more than chance, and no small matter."""
+        """Whether it is more than chance, and not slight."""
         return self.p_value < CHANCE and self.psi >= SLIGHT
 
     def as_json(self) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def distance(before_B: Sequence[int], now_B: Sequence[int], seed: int = 0, draws
         before_B: counts then.
         now_B: counts now.
         seed: the seed of the draws.
-        draws: how often both are drawn to see what chance does.
+        draws: the number of draws that estimate the effect of chance.
     """
     before, now = np.array(before_B, np.int64), np.array(now_B, np.int64)
     rng, both = np.random.default_rng(seed), before + now

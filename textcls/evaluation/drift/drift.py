@@ -1,4 +1,4 @@
-"""New texts in, what has changed since the training out: what `textcls drift` calls.
+"""Measure what new texts show to have changed since the training, for `textcls drift`.
 
 Shapes: N rows.
 """
@@ -28,20 +28,20 @@ from textcls.model.classifier import Classifier, require_classifier
 from textcls.model.explanation import Explanation
 from textcls.model.sequences import pairs_with_labels_if_known
 
-# A kind of texts is another one if the accuracy may be off by so much because of it.
+# Texts count as being of another kind if the accuracy may be off by this much because of it.
 _OFF: Final = 0.05
-# An accuracy is told by labels to within this, at this or the other side of 80 %.
+# The precision, plus or minus, to which labels should determine an accuracy, if it is about 80 %.
 _WITHIN, _USUAL = 0.05, 0.8
 LABELS_TO_TELL: Final = math.ceil((intervals.DEVIATE / _WITHIN) ** 2 * _USUAL * (1 - _USUAL) / 10) * 10
 
 
 class LabelShare(NamedTuple):
-    """How many rows are answered with a label.
+    """The share of rows that are answered with a label.
 
     Attributes:
         label: its name.
-        before: share of held-out rows; None where the file keeps no counts of so many labels.
-        now: share of new rows. Where a text may have several labels, the shares of all of them add up to more than 1.
+        before: share of held-out rows; None if the file keeps no counts because there are too many labels.
+        now: share of new rows. If a text may have several labels, the shares of all labels add up to more than 1.
     """
 
     label: str
@@ -54,24 +54,24 @@ class Drift:
     """What has changed since the training.
 
     Attributes:
-        rows: new rows.
-        held_out: what the file keeps of the rows that it is held against.
-        labels: shares of the labels that rows are answered with, those first that changed most.
-        distances: by what they are of: those between these shares, or those of label sets, are missing where the file
-            keeps no counts of so many labels, or no label set was assigned to `LEAST_OF_SET` held-out rows; between the
-            scores of answers; between the lengths of texts, by tokens.
-        unknown: tokens that the model does not know; None where it knows every token.
-        words: the words that tell of the change: more frequent than before, or unknown where `before` is not known.
+        rows: number of new rows.
+        held_out: the summary in the file of the rows that the new ones are compared with.
+        labels: shares of the labels that rows are answered with, those that changed most first.
+        distances: by what they compare: these shares, or those of label sets (missing if the file keeps no counts
+            because there are too many labels, or if no label set was assigned to `LEAST_OF_SET` held-out rows); the
+            scores of answers; the lengths of texts in tokens.
+        unknown: tokens that the model does not know; None if it knows every token.
+        words: the words that show the change: more frequent than before, or unknown if `before` is not given.
         against_texts: whether words were compared with texts of the training.
         confidence: the mean score of the answers.
-        another_kind: by how much the accuracy may be off because texts are of another kind, as a standard deviation.
-        expected_accuracy: on the new rows; None if there were too few held-out rows, and where a text may have several
-            labels: their probabilities do not say which come together.
-        labelled: how many new rows carry a label, or their labels.
-        accuracy: on these; of several labels the share that is assigned all of them and no other; None without any.
-        unknown_labels: labels of these that the model does not know: such rows count as errors.
-        columns: what of the columns beside the text is not as it was; none of models that read no such columns.
-        learned: about which share of the rows the model has learned from (`LearnedRows.share`).
+        another_kind: how far the accuracy may be off because texts are of another kind, as a standard deviation.
+        expected_accuracy: on the new rows; None if there were too few held-out rows, or if a text may have several
+            labels, whose probabilities do not show which occur together.
+        labelled: how many new rows have a label, or labels.
+        accuracy: on these; with several labels per text, the share assigned exactly their labels; None without any.
+        unknown_labels: labels of these rows that the model does not know: such rows count as errors.
+        columns: the changes in the columns beside the text; empty if the model reads no such columns.
+        learned: the approximate share of the rows that the model has learned from (`LearnedRows.share`).
     """
 
     rows: int
@@ -97,20 +97,20 @@ class Drift:
 
     @property
     def labels_a_text(self) -> tuple[float | None, float]:
-        """How many labels a text was assigned, then and now; then None where the file keeps no counts of so many."""
+        """The mean number of labels assigned per text, then and now; then is None if the file has no such counts."""
         then = None if self.held_out.labels is None else sum(self.held_out.labels) / self.held_out.rows
         return then, sum(one.now for one in self.labels)
 
     def above(self, psi: float) -> list[str]:
-        """Return what is further away than `psi`, and further than chance alone puts it; and the columns of which more
-        is lost than such a share.
+        """Return what is further away than `psi`, and further than by chance alone, and the columns of which more than
+        this share is lost.
         """
         far = [name for name, one in self.distances.items() if one.psi > psi and one.p_value < CHANCE]
         return [*far, *(f"column {one.name!r}" for one in self.columns if one.lost > psi)]
 
     @property
     def is_of_another_kind(self) -> bool:
-        """Whether texts are so different that scores say little of accuracy."""
+        """Whether texts are so different that scores say little about accuracy."""
         return intervals.DEVIATE * self.another_kind >= _OFF
 
     def as_json(self) -> dict[str, Any]:
@@ -143,11 +143,11 @@ def measure_drift(
     rows: Iterable[tuple[str, str | Collection[str] | None]],
     before: Iterable[str] | None = None,
 ) -> Drift:
-    """Say what of new texts is not as it was for held-out rows, and which accuracy is to be expected on them.
+    """Measure how new texts differ from held-out rows, and which accuracy is to be expected on them.
 
     Args:
         classifier: a model that `textcls train` has made.
-        rows: the new texts, and of each its label if it is known; where a text may have several, its labels.
+        rows: the new texts, each with its label if it is known, or its labels if a text may have several.
         before: texts of the training, whose words are then compared.
 
     Raises:
@@ -167,7 +167,7 @@ def measure_drift(
         raise InputError("There are no rows to hold against the training.")
     earlier = None if before is None else WordCounts.of(before, classifier.info.max_tokens)
     scores = np.array(seen.scores)
-    # Of one label a text each row has been assigned one.
+    # With one label per text, each row has been assigned exactly one.
     answer_N = [i for (i,) in seen.assigned] if held_out.sets is None else held_out.sets.bins(seen.assigned)
     count_C = np.bincount([i for labels in seen.assigned for i in labels], minlength=len(classifier.labels))
     found = differences(held_out, Tally.of(held_out, answer_N, scores, seen.lengths, seen.unknown))
@@ -237,7 +237,7 @@ class _Seen:
 
 
 def _shares(labels: Sequence[str], held_out: HeldOutSummary, now: Sequence[float]) -> tuple[LabelShare, ...]:
-    """Return the shares of rows that are answered with each label, those first that changed most."""
+    """Return the shares of rows that are answered with each label, those that changed most first."""
     earlier: Sequence[float | None] = [None] * len(labels)
     if held_out.labels is not None:
         earlier = [count / held_out.rows for count in held_out.labels]

@@ -1,10 +1,10 @@
-"""The accuracy to be expected of answers whose right labels nobody knows.
+"""Estimate the accuracy of answers whose right labels are not known.
 
 The scores are calibrated, so their mean over new rows is the accuracy that they promise (average confidence). Held-out
-rows say how far that can be trusted by chance alone: of how many a bin of scores was calibrated, and how many of them
-were right. Where texts are of another kind, scores promise more or less than they keep, the more so the further these
-are (`of_another_kind`), and the interval is wider by that. Held-out rows do not correct the mean: that was tried,
-beside other estimates, and brought nothing (training/README.md, benchmarks/drift.py).
+rows show the effect of chance on it: on how many rows a bin of scores was calibrated, and how many of these were right.
+If texts are of another kind, scores promise more or less than they keep, the more so the more the texts differ
+(`of_another_kind`), and the interval is that much wider. Held-out rows do not correct the mean: that was tried, along
+with other estimates, and gained nothing (training/README.md, benchmarks/drift.py).
 
 Shapes: N new rows, B bins.
 """
@@ -19,23 +19,23 @@ from textcls.evaluation.drift.summary import HeldOutSummary
 from textcls.evaluation.drift.tally import Differences
 from textcls.evaluation.intervals import DEVIATE, Estimate
 
-# Held-out rows that are needed for ten bins to say anything.
+# The number of held-out rows needed for ten bins to be meaningful.
 LEAST_HELD_OUT: Final = 50
-# By how much, as a standard deviation, scores promise too much or too little: for each share of tokens that is unknown
+# How far scores promise too much or too little, as a standard deviation: for each share of tokens that is unknown
 # beyond those expected, and for each distance (of labels, scores, lengths) of 1 or more. Chosen on 51 pairs of sets and
-# parts of sets, of which the interval then held 49; measured on others by benchmarks/drift_kinds.py.
+# parts of sets, 49 of which were then inside the interval; measured on others by benchmarks/drift_kinds.py.
 _UNKNOWN, _DISTANCE = 1.0, 0.04
-# And for a column beside the text of which all is lost: of two sets with one that told much, accuracy fell by 17 and by
-# 47 points below what scores said.
+# Likewise for a column beside the text that is entirely lost: on two sets with an informative one, accuracy fell 17
+# and 47 points below what the scores promised.
 _COLUMN: Final = 0.25
 
 
 def of_another_kind(found: Differences, lost: float = 0.0) -> float:
-    """Return by how much the accuracy may be off because texts are of another kind, as a standard deviation.
+    """Return how far the accuracy may be off because texts are of another kind, as a standard deviation.
 
     Args:
-        found: what is not as it was.
-        lost: the share of the rows of which a column beside the text tells nothing, where it told something before.
+        found: the differences from held-out rows.
+        lost: the share of the rows for which a column beside the text has lost the information that it had before.
     """
     unknown = found.unknown
     more_unknown = 0.0 if unknown is None else max(0.0, unknown.now - unknown.before)
@@ -49,18 +49,18 @@ def expected_accuracy(
     """Return the accuracy to be expected on new rows, with its interval.
 
     Args:
-        held_out: what is known of held-out rows.
+        held_out: the summary of held-out rows.
         score_N: the score of the answers to new rows, at least one.
-        another_kind: by how much it may be off beyond what chance does to both lots of rows, as a standard deviation.
+        another_kind: how far it may be off beyond the effect of chance on both sets of rows, as a standard deviation.
 
     Returns:
-        The estimate; None of fewer than `LEAST_HELD_OUT` held-out rows, which say too little.
+        The estimate; None with fewer than `LEAST_HELD_OUT` held-out rows, which say too little.
     """
     if held_out.rows < LEAST_HELD_OUT:
         return None
     right_B, rows_B = np.array(held_out.right, np.float64), np.array(held_out.scores.counts, np.float64)
     share_B = np.array(held_out.scores.count(score_N), np.float64) / len(score_N)
-    # A bin that is always right is not known to be: its variance is that of one right and one wrong answer more.
+    # A bin that was always right need not always be: its variance assumes one more right and one more wrong answer.
     less_sure_B = (right_B + 1) / (rows_B + 2)
     variance_B = less_sure_B * (1 - less_sure_B)
     of_held_out, of_new = share_B**2 @ (variance_B / np.maximum(rows_B, 1)), share_B @ variance_B / len(score_N)

@@ -1,4 +1,4 @@
-"""What a model file keeps of the answers to its held-out rows: counts, none of their texts.
+"""The summary of the answers to held-out rows that a model file keeps: counts, and none of their texts.
 
 Shapes: N rows, B bins, C labels.
 """
@@ -20,19 +20,19 @@ Floats = NDArray[np.floating]
 Int64 = NDArray[np.int64]
 
 BINS: Final = 10
-# Of more labels the file keeps no counts: they would take more place than all else.
+# With more labels than this the file keeps no counts: they would take more space than everything else.
 MOST_LABELS: Final = 256
 MOST_BINS: Final = 100
-# Of several labels a text: so many label sets are told apart, the most frequent ones, of no more labels than these and
-# of so many rows at least: those that happened to be there once are rarer among any other rows, which was told as a
-# change in nearly each of 40 draws from the same rows; from 10 rows on in none.
+# With several labels per text, the most frequent label sets are counted separately: at most this many, each of at
+# most that many labels, and of at least that many rows: sets that happened to occur once are rarer in other rows, which
+# was reported as a change in nearly each of 40 draws from the same rows; with 10 rows or more, in none.
 MOST_SETS: Final = 64
 MOST_OF_SET: Final = 8
 LEAST_OF_SET: Final = 10
-# Scores nearer than this are told apart by nobody: held-out ones are by models of fewer rows, which are a little less
-# sure, and where all are sure, 0.9989 and 0.9994 lay in other bins.
+# Scores that differ by less than this are not distinguished: held-out ones come from models trained on fewer rows,
+# which are slightly less sure, and if all are sure, 0.9989 and 0.9994 fell into different bins.
 SCORE_STEP: Final = 0.01
-# A share of 6 digits is exact for a million rows.
+# A share with 6 digits is exact for a million rows.
 DIGITS: Final = 6
 
 
@@ -41,7 +41,7 @@ class Histogram:
     """How many values lie in each bin.
 
     Attributes:
-        edges: between two bins each, rising; a value that equals one is in the upper bin.
+        edges: the boundaries between bins, rising; a value that equals one is in the upper bin.
         counts: one more than edges.
     """
 
@@ -50,7 +50,7 @@ class Histogram:
 
     @classmethod
     def of(cls, value_N: Floats | Int64, step: float | None = None) -> Self:
-        """Cut values into at most `BINS` bins of about as many values each, at multiples of `step` if there is one."""
+        """Divide values into at most `BINS` bins of about equal counts, cut at multiples of `step` if it is given."""
         inner = np.quantile(value_N, np.arange(1, BINS) / BINS, method="lower") if len(value_N) else np.zeros(0)
         inner = inner if step is None else np.floor((inner / step).round(DIGITS)) * step
         edges = tuple(np.unique(inner.astype(np.float64).round(DIGITS)).tolist())
@@ -79,13 +79,13 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class LabelSetCounts:
-    """How many rows were answered with which labels together, where a text may have several.
+    """How many rows were answered with each label set, if a text may have several labels.
 
-    A text is one count here, so that chance is that of texts: its labels are dependent.
+    Each text is counted once, so that chance acts on texts: the labels of a text are dependent.
 
     Attributes:
-        sets: the most frequent ones, of the numbers of their labels, rising.
-        counts: how many rows were assigned each, and last those that were assigned another.
+        sets: the most frequent ones, each as the rising numbers of its labels.
+        counts: how many rows were assigned each of them, and last, how many were assigned any other.
     """
 
     sets: tuple[tuple[int, ...], ...]
@@ -101,7 +101,7 @@ class LabelSetCounts:
         return cls(tuple(most), (*found, every.total() - sum(found)))
 
     def bins(self, assigned: Iterable[tuple[int, ...]]) -> list[int]:
-        """Return to which of the counts each row adds, by the numbers of the labels that it was assigned, rising."""
+        """Return the index of the count that each row adds to, given the rising numbers of its assigned labels."""
         at = {labels: i for i, labels in enumerate(self.sets)}
         return [at.get(labels, len(self.sets)) for labels in assigned]
 
@@ -126,7 +126,7 @@ class UnknownShare:
     """The share of tokens that the model does not know, to be expected of new texts like those of the training.
 
     Attributes:
-        share: of them.
+        share: the share.
         error: its standard error.
     """
 
@@ -136,19 +136,19 @@ class UnknownShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldOutSummary:
-    """What a model file keeps of the answers to its held-out rows, by models that have not seen them.
+    """The summary, in a model file, of the answers to its held-out rows by models that have not seen them.
 
     Attributes:
-        rows: how many there were, at least 1.
-        accuracy: on them; of several labels a text the share that was assigned all of them and no other, None once the
-            thresholds are others.
-        scores: of their answers; of several labels that of the most probable one.
+        rows: the number of held-out rows, at least 1.
+        accuracy: on them; with several labels per text, the share that was assigned exactly its labels, None once the
+            thresholds have been changed.
+        scores: the scores of their answers; with several labels per text, that of the most probable one.
         right: how many in each bin of `scores` were right, likewise.
-        labels: how many were answered with each label, in the order of the model; None of more than `MOST_LABELS`.
-        lengths: tokens of the training rows.
-        unknown: the share of tokens that is unknown; None where the model knows every token.
+        labels: how many were answered with each label, in the order of the model; None with more than `MOST_LABELS`.
+        lengths: token counts of the training rows.
+        unknown: the share of unknown tokens; None if the model knows every token.
         names_sha256: the digest of the labels' names (`names_digest`); None in files of an older textcls.
-        sets: which labels were assigned together, where a text may have several; None where it has one.
+        sets: which labels were assigned together, if a text may have several; None if it has one.
     """
 
     rows: int
@@ -165,7 +165,7 @@ class HeldOutSummary:
     def answers(self) -> tuple[int, ...] | None:
         """How many rows were answered with each label, or each label set.
 
-        None of too many labels, one a text, and where no label set was assigned often enough to be told from others.
+        None with too many labels, one per text, and if no label set was assigned often enough to be counted separately.
         """
         if self.sets is None:
             return self.labels
@@ -183,13 +183,13 @@ class HeldOutSummary:
         *,
         several: bool = True,
     ) -> Self:
-        """Summarise the answers to held-out rows, which are some.
+        """Summarise the answers to held-out rows, of which there must be at least one.
 
         Args:
-            probability_NC: calibrated.
+            probability_NC: the calibrated probabilities.
             assigned_NC: the labels that each row was assigned.
-            gold_NC: those that it has.
-            length_N: tokens of the training rows, of which there may be more.
+            gold_NC: the labels that each row has.
+            length_N: token counts of the training rows, which may be more.
             unknown: as in the attributes.
             names: the names of the labels, in their order.
             several: whether rows may have several labels.
@@ -217,13 +217,13 @@ class HeldOutSummary:
         unknown: UnknownShare | None,
         names: Sequence[str],
     ) -> Self:
-        """Summarise the answers to held-out rows of one label each, `label_N`; as `of_sets` does."""
+        """Summarise the answers to held-out rows with one label each, `label_N`, as `of_sets` does."""
         number_C = np.arange(probability_NC.shape[1])
         answer_NC, right_NC = (each_N[:, None] == number_C for each_N in (probability_NC.argmax(1), label_N))
         return cls.of_sets(probability_NC, answer_NC, right_NC, length_N, unknown, names, several=False)
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as the file keeps it."""
+        """Return the summary in the form kept in the file."""
         found = asdict(self)
         if self.sets is None:
             del found["sets"]
@@ -231,11 +231,11 @@ class HeldOutSummary:
 
     @classmethod
     def of_model(cls, info: ModelInfo) -> Self:
-        """Return the summary that a model file holds.
+        """Return the summary that a model file contains.
 
         Raises:
             ConfigError: the labels of the model have changed since the training.
-            InputError: the file holds no summary.
+            InputError: the file contains no summary.
             ArtifactError: the summary is damaged.
         """
         found = info.training.get(HELD_OUT)
@@ -258,7 +258,7 @@ class HeldOutSummary:
         return summary
 
     def is_of(self, labels: Sequence[str]) -> bool:
-        """Whether held-out rows were answered with just these labels, in this order; by their number in older files."""
+        """Return whether held-out rows were answered with these labels in this order (older files: this many)."""
         if self.labels is not None and len(self.labels) != len(labels):
             return False
         return self.names_sha256 is None or self.names_sha256 == names_digest(labels)
@@ -299,7 +299,7 @@ class HeldOutSummary:
 
 
 def names_digest(labels: Sequence[str]) -> str:
-    """Return what tells these labels, in this order, from others."""
+    """Return a digest that identifies these labels in this order."""
     return sha256(json.dumps(list(labels)).encode()).hexdigest()
 
 

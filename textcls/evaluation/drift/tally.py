@@ -1,7 +1,7 @@
-"""What is counted of answers so that they can be held against held-out rows: numbers alone, which add up.
+"""Count answers so that they can be compared with held-out rows: numbers only, which add up.
 
-`Bins` says to which numbers an answer adds, one answer at a time, as the service counts; `Tally.of` counts many at
-once. `differences` is what both are for.
+`Bins` determines the numbers that an answer adds to, one answer at a time, as the service counts; `Tally.of` counts
+many at once. `differences` is the purpose of both.
 
 Shapes: N answers.
 """
@@ -24,19 +24,19 @@ from textcls.evaluation.drift.unknown import UnknownSums, UnknownTokens
 from textcls.model.artifact import ModelInfo
 
 SCORES, LENGTHS, LABELS = "scores", "lengths", "labels"
-# The name of the bin of label sets that are not told apart.
+# The name of the bin of label sets that are not counted separately.
 OTHERS: Final = "others"
 _ROUNDING: Final = 10**DIGITS
-# A double holds whole numbers of so many bytes exactly.
+# A double represents whole numbers of this many bytes exactly.
 _FINGERPRINT_BYTES: Final = 6
-# Numbers of texts between which chance is not drawn anew: 16 to a power of two, so 3 to 6 % apart.
+# Steps, per factor of two, of the numbers of texts for which chance is drawn: they are 3 to 6 % apart.
 _STEPS: Final = 16
-# Enough for what is only shown beside a distance.
+# Enough for a value that is only shown beside a distance.
 _DRAWS: Final = 400
 
 
 class Numbers(Protocol):
-    """Numbers that are counted in."""
+    """A mutable sequence of counters."""
 
     def __getitem__(self, at: int, /) -> float: ...
     def __setitem__(self, at: int, number: float, /) -> None: ...
@@ -48,8 +48,8 @@ class Tally(NamedTuple):
     Attributes:
         scores: in the bins of scores.
         lengths: in those of lengths.
-        labels: answered with each label, or each label set; None where the summary has none to hold them against.
-        unknown: sums over their tokens.
+        labels: answers with each label, or each label set; None if the summary has no counts to compare them with.
+        unknown: sums over the tokens of the texts.
     """
 
     scores: tuple[int, ...]
@@ -59,7 +59,7 @@ class Tally(NamedTuple):
 
     @property
     def texts(self) -> int:
-        """How many answers were counted."""
+        """The number of answers counted."""
         return sum(self.scores)
 
     @classmethod
@@ -71,7 +71,7 @@ class Tally(NamedTuple):
         tokens_N: Sequence[int],
         unknown_N: Sequence[int],
     ) -> Self:
-        """Count answers: the number of the label or label set, the score, the tokens, and those that are unknown."""
+        """Count answers, given the number of the label or label set, the score, tokens and unknown tokens of each."""
         labels, before = None, held_out.answers
         if before is not None:
             labels = tuple(np.bincount(np.array(answer_N, np.int64), minlength=len(before)).tolist())
@@ -84,11 +84,11 @@ class Tally(NamedTuple):
 
 
 class Differences(NamedTuple):
-    """How far a tally is from held-out rows.
+    """The differences of a tally from held-out rows.
 
     Attributes:
-        distances: between labels (where there are counts of them), scores and lengths, by these names.
-        unknown: tokens that the model does not know; None where it knows every token.
+        distances: the distances of labels (if there are counts of them), scores and lengths, by these names.
+        unknown: tokens that the model does not know; None if it knows every token.
     """
 
     distances: dict[str, Distance]
@@ -96,13 +96,13 @@ class Differences(NamedTuple):
 
 
 def differences(held_out: HeldOutSummary, now: Tally) -> Differences:
-    """Hold answers against those to held-out rows."""
+    """Compare answers with those to held-out rows."""
     pairs = {name: (before, counts) for name, before, counts in compared(held_out, now)}
     return Differences({name: distance(*pair) for name, pair in pairs.items()}, unknown_tokens(held_out, now))
 
 
 def compared(held_out: HeldOutSummary, now: Tally) -> list[tuple[str, tuple[int, ...], tuple[int, ...]]]:
-    """Return what is compared: its name, the counts then, the counts now."""
+    """Return what is compared: its name, the counts then, and the counts now."""
     found = [(SCORES, held_out.scores.counts, now.scores), (LENGTHS, held_out.lengths.counts, now.lengths)]
     if held_out.answers is not None and now.labels is not None:
         found.insert(0, (LABELS, held_out.answers, now.labels))
@@ -110,14 +110,14 @@ def compared(held_out: HeldOutSummary, now: Tally) -> list[tuple[str, tuple[int,
 
 
 def unknown_tokens(held_out: HeldOutSummary, now: Tally) -> UnknownTokens | None:
-    """Hold the share of unknown tokens against the one that was to be expected."""
+    """Compare the share of unknown tokens with the expected one."""
     return None if held_out.unknown is None else UnknownTokens.of(held_out.unknown, now.unknown)
 
 
 def chance(before: tuple[int, ...], texts: int) -> float:
-    """Return what the distance of so many texts stays below in 95 of 100 cases if nothing has changed.
+    """Return the value that the distance of this many texts stays below in 95 of 100 cases if nothing has changed.
 
-    Of a few texts less, so that numbers of texts that are near each other have it in common: drawing takes its time.
+    The number of texts is rounded down, so that similar numbers share a value: drawing takes time.
     """
     step = max(1, 1 << max(0, texts.bit_length() - 1)) / _STEPS
     return _chance(before, max(1, int(texts // step * step)))
@@ -125,13 +125,13 @@ def chance(before: tuple[int, ...], texts: int) -> float:
 
 @lru_cache(maxsize=1024)
 def _chance(before: tuple[int, ...], texts: int) -> float:
-    # So many texts of the same shares: rounded sums of shares differ by whole texts from bin to bin.
+    # This many texts with the same shares: rounded sums of shares differ by whole texts from bin to bin.
     up_to = np.rint(np.cumsum(before) * (texts / max(1, sum(before)))).astype(np.int64).tolist()
     return distance(before, [b - a for a, b in pairwise([0, *up_to])], draws=_DRAWS).by_chance
 
 
 def bins_of(info: ModelInfo) -> "Bins | None":
-    """Return what answers of a model are counted in; None where the file says nothing to hold them against."""
+    """Return the bins that answers of a model are counted in; None if the file has no summary to compare them with."""
     try:
         return Bins(HeldOutSummary.of_model(info), info.labels)
     except TextclsError:
@@ -139,13 +139,13 @@ def bins_of(info: ModelInfo) -> "Bins | None":
 
 
 class Bins:
-    """To which numbers of a row an answer adds.
+    """The layout of the numbers that an answer adds to.
 
     Attributes:
-        held_out: what is known of held-out rows.
-        labels: the labels of the model; none where the summary keeps no counts of so many, or of too few label sets.
-        size: how many numbers there are: texts, scores, lengths, labels, sums of tokens.
-        fingerprint: tells these bins from others; a whole number above 0 that a double holds.
+        held_out: the summary of held-out rows.
+        labels: the labels of the model; empty if the summary has no counts, with too many labels or too few label sets.
+        size: the number of counters: texts, scores, lengths, labels, sums of tokens.
+        fingerprint: identifies these bins; a whole number above 0 that a double represents exactly.
     """
 
     def __init__(self, held_out: HeldOutSummary, labels: Sequence[str]) -> None:
@@ -156,12 +156,12 @@ class Bins:
         self._answers = _names_of_answers(held_out, self.labels)
         self._answer_at = {labels: labels_at + i for i, labels in enumerate(self._answers)}
         self._sums_at = labels_at + len(self._answers)
-        # Where label sets are counted that have no bin of their own.
+        # The counter of label sets that have no bin of their own.
         self._others_at = self._sums_at if self._answers and held_out.sets is not None else None
         self._sums_at += self._others_at is not None
         self.size = self._sums_at + len(UnknownSums._fields)
-        said = json.dumps(self.to_json()).encode()
-        self.fingerprint = 1 + int.from_bytes(sha256(said).digest()[:_FINGERPRINT_BYTES])
+        data = json.dumps(self.to_json()).encode()
+        self.fingerprint = 1 + int.from_bytes(sha256(data).digest()[:_FINGERPRINT_BYTES])
 
     def to_json(self) -> dict[str, Any]:
         """Return all of it as plain data."""
@@ -176,17 +176,17 @@ class Bins:
         """Count an answer in the `size` numbers of `row` that begin at `at`, if its score is a probability.
 
         Args:
-            row: numbers.
-            at: where those of these bins begin.
-            labels: the answer: one label, or those that are assigned where a text may have several.
-            score: the probability of the most probable one.
-            tokens: the tokens of the text.
-            unknown: those that the model does not know.
+            row: the counters.
+            at: the index at which those of these bins begin.
+            labels: the answer: one label, or the assigned labels if a text may have several.
+            score: the probability of the most probable label.
+            tokens: the number of tokens of the text.
+            unknown: the number of those that the model does not know.
         """
         if not 0 <= score <= 1:  # NaN has no bin
             return
         row[at] += 1.0
-        # Rounded as those of held-out rows.
+        # Rounded like those of held-out rows.
         row[at + 1 + bisect_right(self._scores, round(score * _ROUNDING) / _ROUNDING)] += 1.0
         row[at + self._lengths_at + bisect_right(self._lengths, tokens)] += 1.0
         if self._answers:
@@ -202,7 +202,7 @@ class Bins:
             row[at + 3] += unknown * tokens
 
     def tally(self, row: Sequence[float]) -> Tally:
-        """Return what `row` [size] has counted."""
+        """Return the counts in `row` [size]."""
         labels_at = self._lengths_at + len(self.held_out.lengths.counts)
         labels = tuple(map(int, row[labels_at : self._sums_at])) if self._answers else None
         return Tally(
@@ -213,8 +213,8 @@ class Bins:
         )
 
     def names(self) -> dict[str, tuple[str, ...]]:
-        """Return how the bins of each kind are called: by the value that they stay below, or by the label; label sets
-        are JSON lists, and the last bin is that of the others.
+        """Return the names of the bins of each kind: the value that they stay below, or the label; label sets are JSON
+        lists, and the last bin is that of the others.
         """
         found = {
             name: (*(f"{edge:.{DIGITS}g}" for edge in edges), "+Inf")
@@ -229,10 +229,10 @@ class Bins:
 
 
 def _names_of_answers(held_out: HeldOutSummary, labels: Sequence[str]) -> list[frozenset[str]]:
-    """Return what texts are answered with, in the order of the counts, but for label sets that have none of their own.
+    """Return the label sets that texts are answered with, in the order of the counts, except those without their own.
 
     Raises:
-        InputError: a label set has a label that there is not.
+        InputError: a label set contains a label that does not exist.
     """
     if held_out.sets is None:
         return [frozenset((label,)) for label in labels]

@@ -1,7 +1,7 @@
 """Words that are new, or more frequent than before by more than chance.
 
-A word is counted once a text. Whether it stands in more of the texts than before is told by the likelihood ratio of
-Dunning (1993), which holds for rare words as well, and the many words by Bonferroni's correction.
+A word is counted once per text. Whether it occurs in more texts than before is tested by the likelihood ratio of
+Dunning (1993), which is valid for rare words as well, with Bonferroni's correction for the number of words.
 """
 
 import math
@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from textcls.evaluation.intervals import CHANCE
 from textcls.model import tokenizer
 
-# So many words are kept, and of words that are only unknown those of at least so many texts.
+# This many words are kept, and words that are merely unknown if they occur in at least that many texts.
 MOST_WORDS: Final = 100
 LEAST_TEXTS: Final = 2
 
@@ -22,9 +22,9 @@ class Word(NamedTuple):
 
     Attributes:
         word: in lower case.
-        texts: in how many of them it stands.
-        share: of them.
-        before: the share of earlier texts with it; None without such.
+        texts: how many of them contain it.
+        share: the share of them that contain it.
+        before: the share of earlier texts that contain it; None without earlier texts.
         known: whether the model knows it.
     """
 
@@ -40,7 +40,7 @@ class Word(NamedTuple):
 
 
 class WordCounts:
-    """In how many texts each word stands."""
+    """Count in how many texts each word occurs."""
 
     def __init__(self) -> None:
         self.texts = 0
@@ -48,7 +48,7 @@ class WordCounts:
 
     @classmethod
     def of(cls, texts: Iterable[str], most: int) -> "WordCounts":
-        """Count the words of texts, of each the first `most` tokens."""
+        """Count the words of texts, among the first `most` tokens of each."""
         found = cls()
         for text in texts:
             found.add(set(tokenizer.tokenize(text)[:most]))
@@ -61,11 +61,11 @@ class WordCounts:
 
 
 def changed_words(now: WordCounts, before: WordCounts | None, unknown: set[str]) -> tuple[Word, ...]:
-    """Return the words that tell of a change, the strongest first.
+    """Return the words that show a change, the strongest first.
 
     Args:
         now: counts of new texts.
-        before: counts of texts of the training; without them unknown words are told of, the most frequent first.
+        before: counts of texts of the training; without them unknown words are returned, the most frequent first.
         unknown: words that the model does not know.
     """
     if before is None:
@@ -83,7 +83,7 @@ def _more_frequent(now: WordCounts, before: WordCounts) -> Iterator[tuple[float,
         if texts * before.texts <= earlier * now.texts:
             continue
         ratio = likelihood_ratio(texts, now.texts, earlier, before.texts)
-        # The tail of a chi-square with one degree of freedom, halved: words that are rarer now are not asked for.
+        # The tail of a chi-square with one degree of freedom, halved: words that have become rarer are not sought.
         if words * 0.5 * math.erfc(math.sqrt(ratio / 2)) < CHANCE:
             yield ratio, word
 

@@ -1,4 +1,4 @@
-"""How many rows a model answers, how many of them right, and what that costs, threshold by threshold."""
+"""How many rows a model answers, how many of them correctly, and what that costs, threshold by threshold."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,22 +13,22 @@ from textcls.evaluation.selective_prediction import OperatingPoint
 Floats = NDArray[np.floating[Any]]
 Bools = NDArray[np.bool_]
 
-# At so many parts of the rows, the surest first, it is told what a threshold does.
+# The effect of a threshold is reported at this many shares of the rows, the surest first.
 STEPS: Final = 40
-# Precisions that are asked for of systems that answer people.
+# Precisions that are commonly required of systems that answer people.
 TARGETS: Final = (0.9, 0.95, 0.99)
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What rows cost, in any unit.
+    """The costs of rows, in any unit.
 
     Attributes:
-        error: a wrong answer.
-        abstention: a row that is left to people.
+        error: the cost of a wrong answer.
+        abstention: the cost of a row that is left to people.
 
     Raises:
-        ConfigError: one is not a number of 0 or more.
+        ConfigError: a cost is not a number of 0 or more.
 
     Examples:
         >>> classifier, rows = textcls.Classifier.load("tickets.onnx"), zip(*textcls.read("tickets.csv"))
@@ -45,7 +45,7 @@ class Costs:
             raise ConfigError("Costs are numbers of 0 or more.")
 
     def of(self, point: OperatingPoint) -> float:
-        """Return what a row costs in the mean at a threshold."""
+        """Return the mean cost of a row at a threshold."""
         wrong, left = point.accepted - point.right, point.rows - point.accepted
         return (self.error * wrong + self.abstention * left) / max(1, point.rows)
 
@@ -55,14 +55,14 @@ USUAL_COSTS: Final = Costs()
 
 @dataclass(frozen=True, slots=True)
 class Abstention:
-    """What thresholds do.
+    """The effects of thresholds.
 
     Attributes:
-        points: by falling threshold, from few rows that are answered to all.
-        targets: for each share of answers that shall be right, the lowest threshold that reaches it on these rows;
-            those that none reaches are left out.
-        costs: what was assumed of costs.
-        cheapest: the point of the lowest cost.
+        points: by falling threshold, from few answered rows to all.
+        targets: for each target share of right answers, the lowest threshold that reaches it on these rows; targets
+            that none reaches are left out.
+        costs: the assumed costs.
+        cheapest: the point with the lowest cost.
     """
 
     points: tuple[OperatingPoint, ...]
@@ -97,14 +97,14 @@ class Abstention:
 
 
 def abstention(confidence: Floats, right: Bools, costs: Costs) -> Abstention:
-    """Return what thresholds do on rows of this confidence, of which some are answered right."""
+    """Return the effects of thresholds on rows of this confidence, given which are answered correctly."""
     rows, cuts = len(confidence), selective_prediction.Cuts(confidence, right)
     steps = np.ceil(np.linspace(0, 1, STEPS + 1)[1:] * rows).astype(np.int64)
     points = tuple(map(cuts.point, np.unique(np.searchsorted(cuts.accepted, steps)).tolist()))
     chosen = ((target, selective_prediction.choose(target, confidence, right)) for target in TARGETS)
     targets = tuple((target, point) for target, (point, reached) in chosen if reached)
     cost = costs.error * (cuts.accepted - cuts.right) + costs.abstention * (rows - cuts.accepted)
-    # Of equal costs the one that answers more. None of all answered has a threshold above all scores.
+    # Among equal costs, the one that answers more. If none are answered, the threshold is above all scores.
     cheapest = cuts.point(int(np.flatnonzero(cost == cost.min())[-1]))
     none = OperatingPoint(1.0, rows, 0, 0)
     return Abstention(points, targets, costs, none if costs.of(none) < costs.of(cheapest) else cheapest)

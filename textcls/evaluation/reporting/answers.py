@@ -14,11 +14,11 @@ from textcls.model.classifier import Classifier
 from textcls.model.excerpts import Excerpt, excerpt
 from textcls.model.explanation import Explanation
 
-# Of what stands beside the text.
+# The place of what is beside the text.
 NOWHERE: Final = (0, 0)
-# Words that are told of a wrong answer.
+# The number of words reported for a wrong answer.
 REASONS: Final = 3
-# Words for and against each label.
+# The number of words for and against each label.
 WORDS: Final = 8
 
 Right = TypeVar("Right", str, frozenset[str])
@@ -31,10 +31,10 @@ class AnsweredRows(Generic[Right, Kept]):
 
     Attributes:
         texts: the texts of the rows.
-        right: the label that each carries, or its labels.
+        right: the label of each row, or its labels.
         answers: what is kept of the answer to each.
-        probabilities: those of each [rows, labels].
-        evidence: what the model went by over all of them.
+        probabilities: the probabilities of each row [rows, labels].
+        evidence: what the model relied on over all of them.
     """
 
     texts: list[str]
@@ -71,11 +71,11 @@ class RowSummary(NamedTuple):
     Attributes:
         label: the answer.
         confidence: its probability.
-        read: what is known of its text.
-        words: those that speak most for the answer, over the label that the row carries, or over the next probable one
-            if it is right: words in lower case, and columns, `product = lamp`.
-        place: start and end of the first that stands in the text; both 0 where none does.
-        example: what stands around it; None without one.
+        read: the properties of its text.
+        words: those that speak most for the answer, over the row's label, or over the next most probable one if the
+            answer is right: words in lower case, and columns, `product = lamp`.
+        place: start and end of the first that occurs in the text; both 0 if none does.
+        example: the text around it; None without one.
     """
 
     label: str
@@ -87,9 +87,9 @@ class RowSummary(NamedTuple):
 
     @classmethod
     def of(cls, explanation: Explanation, right: str) -> "RowSummary":
-        """Keep what is needed of the explanation of a row that carries the label `right`."""
+        """Keep what is needed of the explanation of a row with the label `right`."""
         answered = explanation.label
-        # Wrong answers and right ones are counted by the same measure: what decides between two labels.
+        # The same measure applies to wrong and right answers: what decides between two labels.
         rival = right if right in explanation.labels and right != answered else _second(explanation)
         places = _reasons(explanation.readable(), rival)
         place = next((place for place in places.values() if place != NOWHERE), NOWHERE)
@@ -104,13 +104,13 @@ class RowSummary(NamedTuple):
 
 
 def _second(explanation: Explanation) -> str:
-    """Return the most probable label but the answer."""
+    """Return the most probable label other than the answer."""
     first, second = np.argsort(-explanation.probability_values, kind="stable")[:2].tolist()
     return str(explanation.labels[second if explanation.labels[first] == explanation.label else first])
 
 
 def _reasons(explanation: Explanation, against: str) -> dict[str, tuple[int, int]]:
-    """Return the words, and columns, that speak most for the answer over another label, and where each stands."""
+    """Return the words, and columns, that speak most for the answer over another label, and the place of each."""
     attribution = explanation.attribution(explanation.label, against)
     values = np.append(attribution.values, [added for _, _, added in attribution.cells])
     names, places = named_parts(explanation)

@@ -1,4 +1,4 @@
-"""Wrong answers by the words behind them, and those that the model was surest of."""
+"""Wrong answers by the words behind them, and those that the model was most sure of."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from textcls.evaluation.reporting.answers import RowSummary
 from textcls.model.excerpts import Excerpt
 
-# A word behind a single error is not a group; so many groups are told, and so many examples of each.
+# A word behind a single error is not a group; this many groups are reported, with this many examples each.
 LEAST: Final = 2
 GROUPS: Final = 15
 EXAMPLES: Final = 3
@@ -20,10 +20,10 @@ class ErrorGroup(NamedTuple):
     Attributes:
         word: the word, in lower case.
         answered: the label.
-        errors: how many.
-        of: how many of them carry which label, the most frequent first.
-        right: how many answers with this label are right, and the word speaks most for them over the next label.
-        examples: where it stood.
+        errors: the number of wrong answers.
+        of: how many of them have each label, the most frequent first.
+        right: how many answers with this label are right with the word speaking most for them over the next label.
+        examples: passages in which it occurs.
     """
 
     word: str
@@ -35,7 +35,7 @@ class ErrorGroup(NamedTuple):
 
 
 class SureError(NamedTuple):
-    """A wrong answer of high confidence: a mistake of the model, or of the label.
+    """A wrong answer of high confidence: a mistake in the model, or in the label.
 
     Attributes:
         row: its number, from 0.
@@ -44,7 +44,7 @@ class SureError(NamedTuple):
         answered: the answer.
         confidence: its probability.
         words: those that speak most for the answer over the label.
-        place: start and end of the first that stands in the text; both 0 where none does.
+        place: start and end of the first that occurs in the text; both 0 if none does.
     """
 
     row: int
@@ -60,7 +60,7 @@ def groups(answers: Iterable[RowSummary], right: Iterable[str]) -> tuple[ErrorGr
     """Return the groups of errors, the largest first.
 
     Args:
-        answers: to each row.
+        answers: the answer to each row.
         right: the label that it carries.
     """
     wrong: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)

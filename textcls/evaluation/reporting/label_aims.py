@@ -1,4 +1,4 @@
-"""What thresholds of labels reach: those of the model, those that reach a share, and one that is the same for all.
+"""What thresholds of labels reach: those of the model, those chosen to reach a share, and a common one for all.
 
 Shapes: N rows, C labels, S steps.
 """
@@ -16,7 +16,7 @@ from textcls.evaluation.label_thresholds import Goal
 Bools = NDArray[np.bool_]
 Float32 = NDArray[np.float32]
 
-# So many points has the curve of one threshold for all labels.
+# The number of points on the curve of a common threshold for all labels.
 STEPS: Final = 40
 GOALS: Final = (Goal("precision", 0.8), Goal("precision", 0.9), Goal("recall", 0.8), Goal("recall", 0.9))
 
@@ -26,16 +26,16 @@ class LabelPoint:
     """What thresholds reach, over all labels of all rows.
 
     Attributes:
-        goal: what each label was to reach; None of the model's own thresholds, and of one for all.
-        threshold: the one of all labels; None where each has its own.
-        precision: share of the assigned labels that the rows have; None if none is assigned.
+        goal: what each label was to reach; None for the model's own thresholds, and for a common one.
+        threshold: the common threshold of all labels; None if each has its own.
+        precision: share of the assigned labels that the rows have; None if none are assigned.
         recall: share of the labels of the rows that are assigned; None if they have none.
         micro_f1: their harmonic mean.
         exact: share of the rows that are assigned exactly their labels.
-        labels_a_row: how many are assigned.
+        labels_a_row: the mean number of labels assigned per row.
         without: share of the rows that are assigned none.
-        unreached: labels of which no threshold reaches the goal: they are assigned by probabilities alone.
-        few: labels that under `FEW_ROWS` rows have: their thresholds rest on their probabilities as well.
+        unreached: labels for which no threshold reaches the goal: they are assigned by probabilities alone.
+        few: labels that fewer than `FEW_ROWS` rows have: their thresholds rely on their probabilities as well.
     """
 
     goal: Goal | None
@@ -61,14 +61,14 @@ class LabelPoint:
 
 
 class LabelAims(NamedTuple):
-    """What thresholds do.
+    """The effects of thresholds.
 
     Attributes:
-        own: the model's.
+        own: the model's thresholds.
         half: assigning each label that is more probable than not.
-        goals: those that were chosen on these rows for a share of each label.
-        curve: one threshold for all labels, by rising recall.
-        labels: how many labels there are to choose thresholds of.
+        goals: thresholds that were chosen on these rows to reach a share for each label.
+        curve: a common threshold for all labels, by rising recall.
+        labels: the number of labels that thresholds are chosen for.
     """
 
     own: LabelPoint
@@ -78,7 +78,7 @@ class LabelAims(NamedTuple):
     labels: int
 
     def reached(self, point: LabelPoint) -> int:
-        """Return how many labels reach the goal of a point, on `FEW_ROWS` rows or more that have them."""
+        """Return how many labels reach the goal of a point, among those that at least `FEW_ROWS` rows have."""
         return self.labels - len({*point.unreached, *point.few})
 
     def as_json(self) -> dict[str, Any]:
@@ -92,10 +92,10 @@ class LabelAims(NamedTuple):
 
 
 def label_aims(probability_NC: Float32, gold_NC: Bools, own_C: Sequence[float], names: Sequence[str]) -> LabelAims:
-    """Return what thresholds do on rows.
+    """Return the effects of thresholds on rows.
 
     Args:
-        probability_NC: calibrated.
+        probability_NC: the calibrated probabilities.
         gold_NC: which labels each row has; columns beyond those of the probabilities are unknown to the model.
         own_C: the model's thresholds.
         names: the names of its labels.

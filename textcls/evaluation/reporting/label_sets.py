@@ -28,17 +28,17 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelSetModelReport(ModelReport):
-    """All that labelled rows say of a model that may give a text several labels.
+    """Everything that labelled rows show about a model that may give a text several labels.
 
     Attributes:
         scores: F1, average precision and calibration error over all rows, and label by label.
         micro_f1: F1 of all labels of all rows together.
-        labels_a_row: how many labels rows have in the mean.
-        promised: how many more labels the probabilities add up to than rows have of those that the model knows, in the
-            mean of the rows.
-        aims: what thresholds do.
-        missed: labels that rows have and were not assigned, those that the model does not know as well.
-        too_many: labels that rows were assigned and have not.
+        labels_a_row: the mean number of labels per row.
+        promised: by how much the probabilities, added up, exceed the number of labels that rows have among those that
+            the model knows, as the mean over the rows.
+        aims: the effects of thresholds.
+        missed: labels that rows have and were not assigned, including those that the model does not know.
+        too_many: labels that rows were assigned and do not have.
 
     Examples:
         >>> rows = [("my card was charged twice", ["billing"]), ("hello", [])] * 20
@@ -55,7 +55,7 @@ class LabelSetModelReport(ModelReport):
     too_many: LabelErrors
 
     def figures(self) -> dict[str, float]:
-        """Return the figures that runs are held against each other by, by their names."""
+        """Return the figures by which runs are compared, by name."""
         loss = self.scores.cross_entropy
         named = {"exact": self.accuracy, "micro_f1": self.micro_f1, "macro_f1": self.macro_f1}
         found = {name: one.value for name, one in named.items()}
@@ -87,11 +87,11 @@ def label_set_report(
     """Return the report.
 
     Args:
-        classifier: explains the errors that are told.
-        model: what it is.
+        classifier: explains the errors that are reported.
+        model: the description of its file.
         found: the rows and its answers to them.
-        kept: the words behind these.
-        columns: further columns of the rows, by whose values the model is judged as well.
+        kept: the words behind these answers.
+        columns: further columns of the rows, by whose values the model is evaluated as well.
 
     Raises:
         InputError: the rows have no label, or none that the model knows.
@@ -108,7 +108,7 @@ def label_set_report(
 
     def micro_f1(rows_N: Bools) -> float | None:
         gold, assigned = gold_NC[rows_N], assigned_NC[rows_N]
-        # It would be 0 whatever rows without labels are assigned.
+        # It would be 0 whatever labels are assigned to rows without any.
         return label_set_metrics.f1(assigned & gold, assigned, gold) if gold.any() else None
 
     exact_N = (assigned_NC == gold_NC).all(1)
@@ -131,8 +131,8 @@ def label_set_report(
 
 
 def _mean(value_N: NDArray[np.float64], most: int) -> Estimate:
-    """Return the mean of numbers of labels with the interval of Student (1908)."""
+    """Return the mean of numbers of labels with Student's interval (1908)."""
     mean, rows = float(value_N.mean()), len(value_N)
-    # Of a single row nothing is known but that there are so many labels.
+    # With a single row, nothing is known but the number of labels.
     half = student(rows - 1) * float(value_N.std(ddof=1)) / rows**0.5 if rows > 1 else float(most)
     return Estimate(mean, mean - half, mean + half)

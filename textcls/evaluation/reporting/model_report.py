@@ -1,4 +1,4 @@
-"""What a report on a model holds, whether it gives a text one label or several."""
+"""The content of a report on a model, whether it gives a text one label or several."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ from textcls.model.classifier import Classifier
 
 @dataclass(frozen=True, slots=True)
 class ModelFile:
-    """What a report is about.
+    """The model file that a report is about.
 
     Attributes:
         name: the name of the file.
         sha256: the SHA-256 of its content.
         bytes: its size.
-        info: what it says of itself.
+        info: its metadata.
     """
 
     name: str
@@ -33,7 +33,7 @@ class ModelFile:
 
     @property
     def version(self) -> str:
-        """The beginning of the hash, by which services name it."""
+        """The beginning of the hash, which services use as its name."""
         return self.sha256[:12]
 
     @classmethod
@@ -45,18 +45,18 @@ class ModelFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReport(InNotebooks, ABC):
-    """All that labelled rows say of a model, which is a `OneLabelModelReport` or a `LabelSetModelReport`.
+    """Everything that labelled rows show about a model: a `OneLabelModelReport` or a `LabelSetModelReport`.
 
     Attributes:
-        model: which one.
-        scores: its figures over all rows, and label by label.
+        model: the model file.
+        scores: its figures over all rows, and for each label.
         unknown_labels: labels of the rows that the model does not know.
-        accuracy: share of the rows that are answered right; of several labels, with all of them and no other.
+        accuracy: share of the rows answered correctly; with several labels per text, with exactly their labels.
         macro_f1: mean F1 of the labels.
         label_f1: F1 of each label of `scores`.
         slices: kinds of rows, with the accuracy on each.
-        evidence: what the model goes by over these rows, and shortcuts.
-        learned: about which share of the rows the model has learned from (`LearnedRows.share`).
+        evidence: what the model relies on over these rows, and shortcuts.
+        learned: the approximate share of the rows that the model has learned from (`LearnedRows.share`).
 
     Examples:
         >>> found = textcls.report(textcls.Classifier.load("tickets.onnx"), zip(*textcls.read("tickets.csv")))
@@ -76,22 +76,22 @@ class ModelReport(InNotebooks, ABC):
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return self.scores.rows
 
     @property
     def weak_slices(self) -> tuple[Slice, ...]:
-        """The slices on which the model is worse by more than chance, those first where most is lost."""
+        """The slices on which the model is worse by more than chance, those with the greatest loss first."""
         weak = [one for one in self.slices if one.weak]
         return tuple(sorted(weak, key=lambda one: one.rows * (one.accuracy.value - one.others)))
 
     @abstractmethod
     def figures(self) -> dict[str, float]:
-        """Return the figures that runs are held against each other by, by their names."""
+        """Return the figures by which runs are compared, by name."""
 
     @abstractmethod
     def _own_json(self) -> dict[str, Any]:
-        """Return as plain data what reports of the other kind do not hold."""
+        """Return as plain data what reports of the other kind do not contain."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as plain data."""

@@ -1,4 +1,4 @@
-"""A report on a model of one label per text."""
+"""A report on a model with one label per text."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -20,14 +20,14 @@ from textcls.model.label_paths import LabelPaths
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneLabelModelReport(ModelReport):
-    """All that labelled rows say of a model of one label per text.
+    """Everything that labelled rows show about a model with one label per text.
 
     Attributes:
         scores: accuracy, F1 and calibration error over all rows, label by label, and the confusions.
-        abstention: what thresholds do, and cost.
+        abstention: the effects of thresholds, and their cost.
         errors: wrong answers by the words behind them.
         surest_errors: the wrong answers of the highest confidence.
-        paths: where labels are the paths of a tree, how good the answers are by level; None of others.
+        paths: if labels are paths of a tree, how good the answers are at each level; None otherwise.
 
     Examples:
         >>> found = textcls.report(textcls.Classifier.load("tickets.onnx"), zip(*textcls.read("tickets.csv")))
@@ -43,11 +43,11 @@ class OneLabelModelReport(ModelReport):
 
     @property
     def confusions(self) -> tuple[tuple[str, str, int], ...]:
-        """The right label, the answer, and how many rows, of all that are mixed up; the most frequent first."""
+        """The right label, the answer, and the number of rows of each confusion; the most frequent first."""
         return self.scores.confusions
 
     def figures(self) -> dict[str, float]:
-        """Return the figures that runs are held against each other by, by their names."""
+        """Return the figures by which runs are compared, by name."""
         loss = self.scores.cross_entropy
         return {
             "accuracy": self.accuracy.value,
@@ -80,10 +80,10 @@ def one_label_report(
     """Return the report.
 
     Args:
-        model: which one.
+        model: the model file.
         found: the rows and its answers to them.
-        columns: further columns of the rows, by whose values the model is judged as well.
-        costs: what a wrong answer costs, and a row that is left to people.
+        columns: further columns of the rows, by whose values the model is evaluated as well.
+        costs: the cost of a wrong answer, and of a row that is left to people.
 
     Raises:
         InputError: the model knows no label of the rows.

@@ -1,4 +1,4 @@
-"""Texts and their labels in, a report on a model out: what `textcls report` calls, and `textcls.report` is."""
+"""Make a report on a model from texts and their labels, as `textcls report` and `textcls.report` do."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ from textcls.model.classifier import Classifier, Text, require_classifier
 from textcls.model.columns import names_of_cells, unpack
 
 
-# A str is itself a collection of str; the first signature that fits is the one that counts.
+# A str is itself a collection of str; the first matching signature counts.
 @overload
 def report(  # type: ignore[overload-overlap]
     classifier: Classifier,
@@ -49,22 +49,22 @@ def report(
     columns: Mapping[str, Sequence[object]] | None = None,
     costs: Costs | None = None,
 ) -> ModelReport:
-    """Return all that labelled rows say of `classifier`: a `OneLabelModelReport`, or a `LabelSetModelReport` where it
+    """Return all that labelled rows show about `classifier`: a `OneLabelModelReport`, or a `LabelSetModelReport` if it
     may give a text several labels.
 
     Args:
         classifier: the model.
-        rows: a text, or a row as `Classifier.predict` takes it, and its label each, such as `zip(texts, labels)`. Where
-            the model may give several labels: a text and its labels, as a list, a set, or a mapping from labels to
-            probabilities; those from 1/2 on count.
-        columns: further columns of the rows, such as their source, by whose values the model is judged as well.
-        costs: what a wrong answer costs, and a row that is left to people; by default 10 and 1. Not of several labels.
+        rows: pairs of a text, or a row as `Classifier.predict` takes it, and its label, such as `zip(texts, labels)`.
+            If the model may give several labels: pairs of a text and its labels, as a list, a set, or a mapping from
+            labels to probabilities; those from 1/2 on count.
+        columns: further columns of the rows, such as their source, by whose values the model is evaluated as well.
+        costs: the cost of a wrong answer, and of a row left to people; by default 10 and 1. Not with several labels.
 
     Raises:
         MissingExtraError: scikit-learn or SciPy is not installed.
-        ConfigError: there are costs, and the model may give several labels a text.
-        InputError: there are no rows, they have no label, or none that the model knows; a column is of another length;
-            or rows have several labels, and the model gives one; or the reverse.
+        ConfigError: there are costs, and the model may give several labels per text.
+        InputError: there are no rows, they have no label, or none that the model knows; a column has another length; or
+            rows have several labels, and the model gives one, or the reverse.
 
     Examples:
         >>> rows = zip(*textcls.read("tickets.csv"))
@@ -98,7 +98,7 @@ def report(
 
 
 def require_no_costs(costs: object) -> None:
-    """Refuse costs for a model that may give several labels a text.
+    """Refuse costs for a model that may give several labels per text.
 
     Raises:
         ConfigError: there are some.
@@ -113,7 +113,7 @@ def require_no_costs(costs: object) -> None:
 def _kinds(
     classifier: Classifier, found: AnsweredRows[Any, Any], columns: Mapping[str, Sequence[object]] | None
 ) -> dict[str, Sequence[object]]:
-    """Return by the values of which columns rows are judged: those given, and the categories that the model reads."""
+    """Return the columns whose values group the rows: those given, and the categories that the model reads."""
     beside = classifier.info.columns
     cells = [unpack(text, beside)[0] for text in found.texts] if beside else []
     names = names_of_cells(beside)

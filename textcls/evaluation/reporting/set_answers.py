@@ -11,14 +11,14 @@ from textcls.explain.global_explanation.explainer import named_parts
 from textcls.model.explanation import Explanation, added_by_parts
 
 Int32 = NDArray[np.int32]
-# The number of a word where there is none.
+# The word number that stands for no word.
 NO_WORD = -1
 
 
 class SetAnswers:
-    """Of each label and row the words, or cells beside the text, that speak most for and against it, by their numbers.
+    """For each label and row, the numbers of the words, or cells beside the text, that speak most for and against it.
 
-    Any of the labels may turn out to be missed, or one too many, so the words of all are kept, eight bytes a label.
+    Any of the labels may turn out to be missed or superfluous, so the words of all are kept, at eight bytes per label.
 
     Args:
         labels: the labels of the model.
@@ -53,7 +53,7 @@ class SetAnswers:
         return np.array(self._for)
 
     def strongest_against(self) -> Int32:
-        """Return the number of the one that speaks most against it [rows, labels]."""
+        """Return the number of the word that speaks most against each label in each row [rows, labels]."""
         return np.array(self._against)
 
     def _number_of(self, word: str) -> int:

@@ -1,7 +1,7 @@
-"""Labels that rows have and were not assigned, and labels too many, by the words behind them.
+"""Labels that rows have and were not assigned, and superfluous labels, by the words behind them.
 
-A word, or a cell beside the text, speaks for a label by what it added to its logit. Of a label too many that which
-added most is behind it, of a missed one that which took most away.
+A word, or a cell beside the text, speaks for a label by what it added to its logit. The one that added most is behind a
+superfluous label, the one that subtracted most is behind a missed one.
 
 Shapes: N rows, C labels.
 """
@@ -26,18 +26,18 @@ Bools = NDArray[np.bool_]
 
 
 class LabelErrorGroup(NamedTuple):
-    """Rows in which the same word stands behind the same error of a label.
+    """Rows in which the same word is behind the same error in a label.
 
     Attributes:
-        word: the word, in lower case, or the cell, `product = lamp`: of labels too many, that which speaks most for the
-            label; of missed ones, that which speaks most against it.
+        word: the word, in lower case, or the cell, `product = lamp`: for superfluous labels, the one that speaks most
+            for the label; for missed ones, the one that speaks most against it.
         label: the label.
-        errors: in how many rows it is wrong.
-        right: in how many the same word stands behind the label, or behind its absence, and that is right.
-        instead: of labels too many: those that these rows have and were not assigned; of missed ones: those that they
-            were assigned and have not; how many rows each, the most frequent first.
-        none: in how many of the rows there is no such label.
-        examples: where the word stood.
+        errors: the number of rows in which the label is wrong.
+        right: the number of rows in which the same word is behind the label, or behind its absence, and that is right.
+        instead: for superfluous labels, those that these rows have and were not assigned; for missed ones, those that
+            they were assigned and do not have; with the number of rows of each, the most frequent first.
+        none: the number of these rows in which there is no such label.
+        examples: passages in which the word occurs.
     """
 
     word: str
@@ -54,17 +54,17 @@ class LabelErrorGroup(NamedTuple):
 
 
 class SureLabelError(NamedTuple):
-    """A label that a row has and the model is sure that it has not, or the reverse: one of the two is wrong.
+    """A label that a row has and the model is sure is absent, or the reverse: one of the two is wrong.
 
     Attributes:
         row: its number, from 0.
         text: the text of the row.
-        labels: that it has.
-        assigned: that it was assigned.
-        label: the one that is missed, or too many.
-        probability: of it, by the model.
-        words: those that speak most for it where it is too many, and most against it where it is missed.
-        place: start and end of the first that stands in the text; both 0 where none does.
+        labels: the labels that it has.
+        assigned: the labels that it was assigned.
+        label: the label that is missed, or superfluous.
+        probability: its probability according to the model.
+        words: those that speak most for it if it is superfluous, and most against it if it is missed.
+        place: start and end of the first that occurs in the text; both 0 if none does.
     """
 
     row: int
@@ -86,10 +86,10 @@ class LabelErrors:
     """Errors of one kind.
 
     Attributes:
-        count: how many there are.
-        rows: in how many rows.
+        count: the number of errors.
+        rows: the number of rows with errors.
         groups: by the words behind them, the largest first.
-        surest: those of which the model is surest.
+        surest: the errors that the model is surest of.
     """
 
     count: int
@@ -108,15 +108,15 @@ class LabelErrors:
 
 
 class Judged(NamedTuple):
-    """Answers beside what is right.
+    """Answers together with the right labels.
 
     Attributes:
         texts: the texts of the rows.
-        labels: the model's, and then those that it does not know.
+        labels: the model's labels, followed by those that it does not know.
         right: the labels of each row.
         gold: which of `labels` each row has [rows, labels].
-        assigned: which it was assigned [rows, labels].
-        probabilities: the probabilities of the model's [rows, its labels].
+        assigned: which of them it was assigned [rows, labels].
+        probabilities: the probabilities of the model's labels [rows, its labels].
     """
 
     texts: Sequence[str]
@@ -128,20 +128,20 @@ class Judged(NamedTuple):
 
 
 def too_many(classifier: Classifier, judged: Judged, word_NC: Int32, words: Sequence[str]) -> LabelErrors:
-    """Return the labels that rows were assigned and have not.
+    """Return the labels that rows were assigned and do not have.
 
     Args:
         classifier: explains the examples.
         judged: the answers.
         word_NC: the number of the word that speaks most for each label in each row.
-        words: by number.
+        words: the words by number.
     """
     wrong, right = judged.assigned & ~judged.gold, judged.assigned & judged.gold
     return _Kind(classifier, judged, word_NC, words, 1, judged.gold & ~judged.assigned).errors(wrong, right)
 
 
 def missed(classifier: Classifier, judged: Judged, word_NC: Int32, words: Sequence[str]) -> LabelErrors:
-    """Return the labels that rows have and were not assigned; of `word_NC` each speaks most against its label."""
+    """Return the labels that rows have and were not assigned; each word of `word_NC` speaks most against its label."""
     wrong, right = judged.gold & ~judged.assigned, ~judged.gold & ~judged.assigned
     return _Kind(classifier, judged, word_NC, words, -1, judged.assigned & ~judged.gold).errors(wrong, right)
 
@@ -158,7 +158,7 @@ class _Kind(NamedTuple):
 
     def errors(self, wrong_NC: Bools, right_NC: Bools) -> LabelErrors:
         rows = int(wrong_NC.any(1).sum())
-        # Of labels that the model does not know no word speaks, and there is nothing to be sure of.
+        # No word speaks for labels that the model does not know, and there is nothing to be sure of.
         known = self.judged.probabilities.shape[1]
         told_NC = wrong_NC[:, :known]
         groups = self._groups(told_NC, right_NC[:, :known])
@@ -169,7 +169,7 @@ class _Kind(NamedTuple):
         return tuple(self._group(wrong_NC, word, of, right) for _, right, _, _, word, of in largest)
 
     def _counted(self, wrong_NC: Bools, right_NC: Bools) -> Iterator[tuple[int, int, str, str, int, int]]:
-        """Yield each word that stands behind several errors of a label, by what the largest groups come first."""
+        """Yield each word that is behind several errors of a label, with keys that sort the largest groups first."""
         # All words of a label are counted in one pass over its rows: there are as many groups as rows have words.
         for of in np.flatnonzero(wrong_NC.any(0)).tolist():
             word_N, label = self.word_NC[:, of], self.judged.labels[of]
@@ -194,13 +194,13 @@ class _Kind(NamedTuple):
         )
 
     def _example(self, row: int, word: str, label: int) -> Excerpt:
-        """Return where a word stands in a row: that token of it which counts most."""
+        """Return the place of a word in a row: that of its token that counts most."""
         explanation = self.classifier.explain(self.judged.texts[row]).readable()
         start, end = next(place for name, place, _ in self._ranked(explanation, label) if name == word)
         return excerpt(explanation.text, start, end)
 
     def _ranked(self, explanation: Explanation, label: int) -> list[tuple[str, tuple[int, int], float]]:
-        """Return the parts of a row, what counts most first: its name, where it stands, and how much it counts."""
+        """Return the parts of a row, those that count most first: the name, the place and the contribution of each."""
         values = self.sign * added_by_parts(explanation)[:, label]
         parts = zip(*named_parts(explanation), values.tolist(), strict=True)
         return sorted(parts, key=lambda part: -part[2])

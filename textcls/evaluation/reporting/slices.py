@@ -1,6 +1,6 @@
-"""Kinds of rows, and on which of them a model is weaker than on all others by more than chance.
+"""Find the kinds of rows on which a model is weaker than on all others by more than chance.
 
-Each slice is held against all other rows by Fisher's exact test (1935), and the many tests by Holm's correction (1979).
+Each slice is compared with all other rows by Fisher's exact test (1935), with Holm's correction (1979) for many tests.
 """
 
 import math
@@ -22,7 +22,7 @@ from textcls.model.explanation import Explanation
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
-# Of fewer rows, inside or outside, nothing is told; nor of more values of a column than these, the most frequent ones.
+# Slices with fewer rows, inside or outside, are not reported; nor more than this many values of a column.
 LEAST_ROWS: Final = 20
 MOST_VALUES: Final = 20
 LENGTH, SCRIPT, UNKNOWN = "length", "script", "unknown words"
@@ -32,12 +32,12 @@ _MANY_UNKNOWN: Final = 0.25
 
 
 class ReadText(NamedTuple):
-    """What is known of a text that was read.
+    """The properties of a text that was read.
 
     Attributes:
         tokens: how many tokens were read.
         unknown: how many of them the model does not know.
-        script: that most letters of the text have; empty without letters.
+        script: the script of most letters of the text; empty without letters.
     """
 
     tokens: int
@@ -46,7 +46,7 @@ class ReadText(NamedTuple):
 
     @classmethod
     def of(cls, explanation: Explanation) -> "ReadText":
-        """Return what an explanation knows of its text."""
+        """Return the properties that an explanation contains of its text."""
         return cls(len(explanation.spans), int((~explanation.known).sum()), script_of(explanation.text))
 
 
@@ -55,15 +55,15 @@ class Slice:
     """Rows of one kind.
 
     Attributes:
-        kind: by what they are chosen: `length`, `script`, `unknown words`, or the name of a column, which is called
+        kind: what they are chosen by: `length`, `script`, `unknown words`, or the name of a column, which becomes
             `column length` if that is its name.
-        name: which ones.
-        rows: how many.
-        accuracy: of them; of several labels a text the share with all labels right and no other.
+        name: the name of the slice within its kind.
+        rows: the number of rows.
+        accuracy: the accuracy on them; with several labels per text, the share with exactly their labels.
         others: accuracy of all other rows.
-        p_value: how probable so large a difference would be by chance, corrected for the number of slices.
-        micro_f1: of several labels a text: F1 of all labels of these rows together; None where they have no label, and
-            of one label a text.
+        p_value: the probability of so large a difference by chance, corrected for the number of slices.
+        micro_f1: with several labels per text, F1 of all labels of these rows together; None if they have no label, and
+            with one label per text.
         several: whether a text may have several labels.
     """
 
@@ -99,11 +99,11 @@ def slices(
     """Return all slices that are large enough, kind by kind.
 
     Args:
-        answers: to each row.
-        right: whether it is right [rows].
-        columns: further columns of the rows, each value of which is a slice, or each quarter of many numbers or dates.
-        micro_f1: of several labels a text: F1 of all labels of some of the rows, by which they are [rows]; None if
-            these have no label.
+        answers: the properties of the text of each row.
+        right: whether its answer is right [rows].
+        columns: further columns of the rows; each value is a slice, or each quarter of many numbers or dates.
+        micro_f1: with several labels per text, a function that returns F1 of all labels of the rows selected by a mask
+            [rows]; None if these have no label.
 
     Raises:
         MissingExtraError: SciPy is not installed.
@@ -114,7 +114,7 @@ def slices(
         SCRIPT: _by_size([answer.script or "no letters" for answer in answers]),
         UNKNOWN: _by_size([_unknown(answer) for answer in answers]),
     }
-    # A column may be called as one of these is.
+    # A column may have the name of one of these.
     for name, column in columns.items():
         kinds[f"column {name}" if name in kinds else name] = _of_column(column)
     found = [one for kind, names in kinds.items() for one in _of_kind(kind, names, right, micro_f1)]
@@ -122,7 +122,7 @@ def slices(
 
 
 class _Names(NamedTuple):
-    """The name of the slice that each row is in, and which are told, in their order."""
+    """The name of the slice of each row, and the names that are reported, in order."""
 
     of_row: Sequence[str]
     told: Sequence[str]
@@ -133,7 +133,7 @@ def _by_size(names: Sequence[str]) -> _Names:
 
 
 def _of_column(values: Sequence[object]) -> _Names:
-    """Return the values of a column; of many different numbers, or dates, the quarters that they are in."""
+    """Return the values of a column, or the quarters that they are in if there are many different numbers or dates."""
     names = [str(value) for value in values]
     if len(set(names)) <= MOST_VALUES or any(isinstance(value, list | tuple | dict | set) for value in values):
         return _by_size(names)
@@ -147,9 +147,9 @@ def _of_column(values: Sequence[object]) -> _Names:
 
 
 def _quarters(value_N: Floats, shown: Callable[[float], str], unit: str = "") -> _Names:
-    """Return the quarter of all values that each row is in, by its bounds; NaN is missing."""
+    """Return the quarter of all values that each row is in, named by its bounds; NaN is missing."""
     inner = np.unique(np.nanquantile(value_N, [0.25, 0.5, 0.75], method="lower"))
-    # A quarter ends with its bound; of values that are all alike there is only one.
+    # A quarter includes its upper bound; if all values are equal there is only one.
     quarter_N = np.where(np.isnan(value_N), len(inner) + 1, np.searchsorted(inner, value_N, side="left"))
     names = {}
     for number in np.unique(quarter_N).tolist():
@@ -167,7 +167,7 @@ def _unknown(answer: ReadText) -> str:
 
 
 def _of_kind(kind: str, names: _Names, right: Bools, micro_f1: Callable[[Bools], float | None] | None) -> list[Slice]:
-    # An array of names would be as wide as the longest of them in each row.
+    # Not an array of names, which would be as wide in each row as the longest of them.
     numbers = {name: number for number, name in enumerate(dict.fromkeys(names.of_row))}
     of_row = np.array([numbers[name] for name in names.of_row])
     found = []
@@ -191,21 +191,21 @@ def _fisher(hits: int, rows: int, other_hits: int, others: int) -> float:
     with optional_dependencies.needed_by("A test of slices"):
         from scipy.special import betaln, softmax  # `scipy.stats`, which has the test, takes a second to import.
     all_hits, every = hits + other_hits, max(1, rows + others)
-    # Beyond 40 standard deviations of the hits there is nothing that a number could hold.
+    # Beyond 40 standard deviations of the hits, probabilities are too small for a floating-point number.
     mean = all_hits * rows / every
     near = 100 + 40 * math.sqrt(mean * (others / every))
     least, most = max(0, all_hits - others, math.floor(mean - near)), min(rows, all_hits, math.ceil(mean + near))
     if not least <= hits <= most:
         return 0.0
     inside = np.arange(least, most + 1)
-    # By the logarithms of binomial coefficients, up to what all splits share.
+    # By the logarithms of binomial coefficients, up to a term that all splits share.
     outside = all_hits - inside
     chance = softmax(-betaln(rows - inside + 1, inside + 1) - betaln(others - outside + 1, outside + 1))
     return float(min(1.0, chance[chance <= chance[hits - least] * (1 + 1e-7)].sum()))
 
 
 def _corrected(found: Sequence[Slice]) -> tuple[Slice, ...]:
-    """Return slices with the p-values of Holm: the smallest of m counts m times, the next m - 1 times, and so on."""
+    """Return slices with Holm's p-values: the smallest of m is multiplied by m, the next by m - 1, and so on."""
     order = sorted(range(len(found)), key=lambda i: found[i].p_value)
     values, largest = [1.0] * len(found), 0.0
     for rank, i in enumerate(order):

@@ -1,4 +1,4 @@
-"""A report logged to MLflow, where it is installed: figures, what was judged, and files."""
+"""Log a report to MLflow, if it is installed: figures, what was evaluated, and files."""
 
 import os
 from collections.abc import Mapping
@@ -9,11 +9,11 @@ from textcls.evaluation.reporting.model_report import ModelReport
 
 
 def log(found: ModelReport, files: Mapping[str, str]) -> str:
-    """Log a report to the run of MLflow that is active, or that the environment names, or else to a new one.
+    """Log a report to the active MLflow run, or the one that the environment names, or else to a new one.
 
     Args:
         found: the report.
-        files: names of files and what stands in them, which are logged beside the figures.
+        files: names of files and their contents, which are logged beside the figures.
 
     Returns:
         The id of the run.

@@ -1,4 +1,4 @@
-"""How far clusters agree with labels that nobody has told the model.
+"""Measure how far clusters agree with labels that the model does not know.
 
 scikit-learn and SciPy come with the extra `textcls[train]`; they are imported on use.
 """
@@ -19,16 +19,16 @@ WHAT: Final = "Comparing clusters with labels"
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How far clusters agree with labels; each measure is 1 where they are the same but for their names.
+    """How far clusters agree with labels; each measure is 1 if they are identical except for their names.
 
     Attributes:
         rows: rows with a label.
-        labels: how many distinct ones.
-        accuracy: share of the rows whose cluster is matched with their label, each cluster with one label at the most,
-            so that this share is highest (Kuhn 1955).
+        labels: number of distinct labels.
+        accuracy: share of the rows whose cluster is matched with their label; each cluster is matched with at most one
+            label, so that this share is highest (Kuhn 1955).
         nmi: normalised mutual information, 2 I / (H + H).
         ari: adjusted Rand index (Hubert and Arabie 1985), 0 for chance.
-        matched: the label that each cluster is matched with, by their names.
+        matched: the label that each cluster is matched with, by name.
     """
 
     rows: int
@@ -43,8 +43,8 @@ def agreement(clusters: Sequence[str], labels: Sequence[str]) -> Agreement:
     """Compare the cluster of each row with its label.
 
     Args:
-        clusters: one a row, at least one row.
-        labels: one a row.
+        clusters: one per row, at least one row.
+        labels: one per row.
 
     Raises:
         MissingExtraError: scikit-learn or SciPy is not installed.

@@ -1,7 +1,7 @@
-"""Texts as points of a plane, near to each other where a model answers them alike.
+"""Texts as points of a plane, near each other if a model answers them alike.
 
-By t-SNE (van der Maaten and Hinton 2008) of scikit-learn, which comes with the extra `textcls[train]` and is imported
-on use. What lies far apart, and how large a cloud is, means little.
+Placed by t-SNE (van der Maaten and Hinton 2008) of scikit-learn, which comes with the extra `textcls[train]` and is
+imported on use. Large distances, and the size of a cloud, mean little.
 """
 
 from typing import Final, Literal
@@ -15,11 +15,11 @@ Float32 = NDArray[np.float32]
 Method = Literal["tsne", "none"]
 
 WHAT: Final = "The map of texts"
-# Texts that each text is to stay near to, if there are three times as many.
+# The number of texts that each text should stay near, if there are three times as many.
 NEIGHBOURS: Final = 30
-# More change little.
+# More steps change little.
 STEPS: Final = 500
-# Of fewer texts there is nothing to see.
+# With fewer texts there is nothing to see.
 LEAST_POINTS: Final = 10
 
 
@@ -38,7 +38,7 @@ def plane(logits_NC: Float32, method: Method) -> Float32 | None:
     """Return a place in the plane for each text [N, 2], both coordinates from 0 to 1; None for too few texts.
 
     Args:
-        logits_NC: what a model says of each text, for each of its labels.
+        logits_NC: the logits of each text, for each of the model's labels.
         method: how the places are found; `none` for no map.
     """
     if method == "none" or len(logits_NC) < LEAST_POINTS:
@@ -49,7 +49,7 @@ def plane(logits_NC: Float32, method: Method) -> Float32 | None:
 
 
 def _profiles(logits_NC: Float32) -> Float32:
-    """Return what is compared of texts: the direction of their logits, whose length is more that of the texts."""
+    """Return the profiles to compare: the direction of each text's logits, whose length reflects that of the text."""
     centred_NC = logits_NC - logits_NC.mean(1, keepdims=True)
     length_N1 = np.linalg.norm(centred_NC, axis=1, keepdims=True)
     return np.asarray(centred_NC / np.maximum(length_N1, 1e-9), np.float32)
@@ -61,6 +61,6 @@ def _fitted(profile_NC: Float32) -> Float32:
         from sklearn.manifold import TSNE
         from threadpoolctl import threadpool_limits
     tsne = TSNE(perplexity=max(2, neighbours), max_iter=STEPS, init="pca", random_state=0)
-    # Threads that share so little wait for each other most of the time; and one gives the same map everywhere.
+    # Threads with so little work mostly wait for each other; and a single one gives the same map everywhere.
     with threadpool_limits(1):
         return np.asarray(tsne.fit_transform(profile_NC))

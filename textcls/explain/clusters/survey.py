@@ -1,6 +1,6 @@
-"""What is in the clusters that a model puts texts into: how many texts, which words, which examples, how they lie.
+"""Survey the clusters that a model puts texts into: how many texts, which words, which examples, how they lie.
 
-Whatever the number of texts, what is kept of them is bounded, but for the number of each one's cluster and label.
+However many texts there are, what is kept of them is bounded, except for the number of each one's cluster and label.
 """
 
 import heapq
@@ -21,19 +21,19 @@ from textcls.explain.global_explanation.summary import TermAttribution
 from textcls.model.classifier import Classifier
 from textcls.model.prediction import Prediction
 
-# Of each cluster.
+# The number of examples of each cluster.
 EXAMPLES: Final = 5
 WORDS: Final = 10
-# Chosen from so many.
+# The number of candidates that they are chosen from.
 CANDIDATES: Final = 200
-# Points of the map, a sample of all texts if there are more; and what is shown of each.
+# The number of points of the map, a sample of all texts if there are more; and how much of each text is shown.
 POINTS: Final = 2000
 POINT_CHARACTERS: Final = 120
 EXAMPLE_CHARACTERS: Final = 300
 
 
 class AnsweredText(NamedTuple):
-    """A text with the label that it carries, None if that is not known, and what the model says of it."""
+    """A text with its label, None if that is not known, and the model's explained answer."""
 
     text: str
     label: str | None
@@ -41,14 +41,14 @@ class AnsweredText(NamedTuple):
 
 
 class Example(NamedTuple):
-    """A text, cut where it is long, and the probability of its cluster."""
+    """A text, cut if it is long, and the probability of its cluster."""
 
     text: str
     score: float
 
 
 class Point(NamedTuple):
-    """A text of the map: its place, from 0 to 1 either way, the number of its cluster, and its beginning."""
+    """A text of the map: its coordinates, from 0 to 1, the number of its cluster, and its beginning."""
 
     x: float
     y: float
@@ -62,14 +62,14 @@ class Cluster:
 
     Attributes:
         name: the label of the model.
-        texts: how many texts are in it.
+        texts: the number of texts in it.
         share: the share of all texts.
         score: the mean probability of the cluster in its texts.
-        words: what speaks for it over all texts, the most telling first: frequent words, which say a little each time,
-            come after rarer ones that say much.
+        words: the words that speak for it over all texts, the most informative first: frequent words that say a little
+            each time come after rarer ones that say much.
         pairs: likewise, two neighbouring words.
         examples: the surest of its texts.
-        matched: the label that most agrees with it, if texts carry labels.
+        matched: the label that agrees with it most, if texts have labels.
     """
 
     name: str
@@ -84,13 +84,13 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSurvey:
-    """What is in the clusters.
+    """The survey of the clusters.
 
     Attributes:
         texts: how many.
         clusters: the largest first; the empty ones as well.
-        agreement: with the labels that texts carry; None if none does.
-        points: the map: of many texts a sample; empty if there is none.
+        agreement: the agreement with the labels of the texts; None if none has a label.
+        points: the map, with a sample if there are many texts; empty if there is none.
         map_method: how their places were found.
     """
 
@@ -110,10 +110,10 @@ class ClusterSurvey:
 
 
 def answered(classifier: Classifier, rows: Iterable[tuple[str, str | None]]) -> Iterator[AnsweredText]:
-    """Yield texts and their labels with what the model says of them, explained.
+    """Yield texts and their labels with the model's answers, explained.
 
     Raises:
-        ConfigError: the model may give several labels a text.
+        ConfigError: the model may give several labels per text.
     """
     if classifier.info.several:
         raise ConfigError("The model may give a text several labels, so its labels are not clusters.")
@@ -127,16 +127,16 @@ def answered(classifier: Classifier, rows: Iterable[tuple[str, str | None]]) -> 
 def survey_clusters(
     classifier: Classifier, answers: Iterable[AnsweredText], *, map_method: Method = "tsne", examples: int = EXAMPLES
 ) -> ClusterSurvey:
-    """Return what is in the clusters of texts.
+    """Return the survey of the clusters of texts.
 
     Args:
         classifier: the model, whose labels are the clusters.
         answers: the texts, as `answered` gives them; read once.
         map_method: how the map is made; `none` for no map.
-        examples: how many of each cluster.
+        examples: number of examples of each cluster.
 
     Raises:
-        MissingExtraError: scikit-learn is to make the map, or there are labels, and it is not installed.
+        MissingExtraError: scikit-learn is needed for the map, or for labels, and is not installed.
     """
     found = _Collector(classifier.labels, POINTS if map_method != "none" else 0, examples)
     for answer in answers:
@@ -145,7 +145,7 @@ def survey_clusters(
 
 
 class _Collector:
-    """Takes in answers one at a time."""
+    """Collect answers one at a time."""
 
     def __init__(self, labels: tuple[str, ...], points: int, examples: int) -> None:
         self._labels, self._most_points, self._most_examples = labels, points, examples
@@ -153,13 +153,13 @@ class _Collector:
         self._clusters: list[int] = []
         self._carried: list[str | None] = []
         self._scores = np.zeros(len(labels))
-        # Heaps, of which the least sure example, and of equally sure ones the last, goes first.
+        # Heaps, from which the least sure example is removed first, and among equally sure ones the last.
         self._examples: list[list[tuple[float, int, str]]] = [[] for _ in labels]
         self._sample: list[tuple[np.ndarray[Any, Any], int, str]] = []
         self._rng = np.random.default_rng(0)
 
     def add(self, answer: AnsweredText) -> None:
-        """Take in a text."""
+        """Add a text."""
         explanation = answer.prediction.explanation
         if explanation is None:
             raise TypeError("answers must be explained")
@@ -180,7 +180,7 @@ class _Collector:
             self._sample[place : place + 1] = [(logits_C, cluster, text[:POINT_CHARACTERS])]
 
     def survey(self, map_method: Method) -> ClusterSurvey:
-        """Return what was found."""
+        """Return the survey."""
         agreed, texts = self._agreement(), len(self._clusters)
         sizes = np.bincount(np.array(self._clusters, np.int64), minlength=len(self._labels)).tolist()
         explained = self._explainer.summary(CANDIDATES).labels
@@ -218,6 +218,6 @@ class _Collector:
 
 
 def _telling(terms: Sequence[TermAttribution], texts: int) -> tuple[TermAttribution, ...]:
-    """Return the terms of the most evidence, each weighed by something like its idf."""
+    """Return the terms with the most evidence, each weighted by a factor similar to its idf."""
     found = sorted(terms, key=lambda term: -term.evidence * math.log1p(texts / term.count))
     return tuple(found[:WORDS])

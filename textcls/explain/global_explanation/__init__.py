@@ -1,9 +1,9 @@
-"""Global explanation: what a model goes by over many texts, the terms for and against each label, and shortcuts.
+"""Global explanation: what a model relies on over many texts, the terms for and against each label, and shortcuts.
 
-Texts are read one at a time and forgotten; what is kept is a row of sums for each word and each pair of neighbours,
-`CELLS` numbers at the most. Words are compared in lower case.
+Texts are read one at a time and not kept; only a row of sums is kept for each word and each pair of neighbours, at most
+`CELLS` numbers in all. Words are compared in lower case.
 
-    explainer.py   texts in, a global explanation out: what `textcls inspect --evidence` calls
+    explainer.py   texts in, a global explanation out: what `textcls inspect --evidence` runs
     sums.py        attributions summed by word and by pair
     decisions.py   which words alone decide answers
     summary.py     what was found

@@ -1,4 +1,4 @@
-"""Which words alone decide answers: those without whose contributions another label would be answered."""
+"""Count which words alone decide answers: those without whose contributions another label would be answered."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ class Decisions:
     """Counts by answer and word, in bounded memory.
 
     Attributes:
-        holding: how many answers hold the word.
+        holding: how many answers' texts contain the word.
         decided: how many it decides.
         wrong: how many of those are wrong.
     """
@@ -32,16 +32,16 @@ class Decisions:
         wrong: bool,
         cut: float | None = None,
     ) -> None:
-        """Take each word's contributions away, wherever it stands in the text, and see whether the answer changes.
+        """Subtract each word's contributions, over the whole text, and count whether the answer changes.
 
         Args:
-            words: those of the text, in lower case.
+            words: the words of the text, in lower case.
             added: what each contributed [words, labels].
             logits: those of the text [labels].
             answer: the number of the label answered.
-            wrong: whether the text carries another label.
-            cut: where a text may have several labels: the logit from which on the label is assigned; None where the
-                largest logit is the answer.
+            wrong: whether the text has another label.
+            cut: if a text may have several labels, the logit from which on the label is assigned; None if the largest
+                logit is the answer.
         """
         distinct = {word: i for i, word in enumerate(dict.fromkeys(words))}
         parts = np.zeros((len(distinct), len(logits)))
@@ -58,7 +58,7 @@ class Decisions:
             self._forget()
 
     def _forget(self) -> None:
-        """Keep what stands in many answers, as a shortcut does; from here on, counts are lower bounds."""
+        """Keep words that occur in many answers, as shortcuts do; from here on, counts are lower bounds."""
         self.holding = Counter(dict(self.holding.most_common(self.most)))
         for counter in (self.decided, self.wrong):
             for key in [key for key in counter if key not in self.holding]:

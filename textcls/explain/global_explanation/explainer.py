@@ -1,4 +1,4 @@
-"""Explanations in, one at a time, a global explanation out."""
+"""Turn explanations, one at a time, into a global explanation."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
@@ -22,12 +22,12 @@ from textcls.model.explanation import Explanation, added_by_parts
 from textcls.model.labels import label_number
 from textcls.model.sequences import pairs_with_labels_if_known, require_top
 
-# A word that decides, does so for more than this share of the answers of its label, and at least this many of them.
+# A deciding word decides more than this share of the answers of its label, and at least this many of them.
 DECIDING_SHARE: Final = 0.10
 DECIDED_ANSWERS: Final = 5
-# A pair that stands once in all texts is an accident.
+# A pair that occurs only once in all texts is an accident.
 PAIR_COUNT: Final = 2
-# Explained answers held at once: with many labels and long texts each takes half a megabyte.
+# Explained answers in memory at once: with many labels and long texts each takes half a megabyte.
 CHUNK: Final = 128
 
 
@@ -40,17 +40,16 @@ def explain_globally(
     labels: Sequence[str] | None = None,
     each: Callable[[Explanation], None] | None = None,
 ) -> GlobalExplanation:
-    """Return what `classifier` goes by over many texts: the words and pairs for and against each label, and shortcuts.
+    """Return what `classifier` relies on over many texts: words and pairs for and against each label, and shortcuts.
 
     Args:
         classifier: the model.
-        rows: texts with the label that each carries, None where it carries none; read once. For shortcuts a bounded
-            sample of them is held meanwhile. Where a text
-            may have several labels: with those that it carries, None where that is not known.
+        rows: texts with their labels, None if a text has none; read once. A bounded sample of them is kept in memory to
+            look for shortcuts. If a text may have several labels: with all of its labels, None if they are not known.
         top: words, and pairs, for and against each label.
-        deciding_share: a word that decides more than this share of a label's answers is told as one that decides.
+        deciding_share: a word that decides more than this share of a label's answers is reported as deciding.
         labels: those to explain, in this order; all by default.
-        each: is given the explanation of each text in turn, by tokens, for what else is to be learned from it.
+        each: is called with the explanation of each text in turn, by tokens, for further use.
 
     Raises:
         ConfigError: there is no such label, or `top` or `deciding_share` is out of its range.
@@ -90,7 +89,7 @@ def explain_globally(
 
 
 def assigned_from(info: ModelInfo) -> NDArray[np.float64] | None:
-    """Return the logits from which on labels are assigned [labels] where a text may have several; None where not."""
+    """Return the logits from which on labels are assigned [labels] if a text may have several; None otherwise."""
     if info.thresholds is None or info.scale is None or info.shift is None:
         return None
     threshold = np.array(info.thresholds, np.float64)
@@ -108,14 +107,14 @@ def answers_of(explanation: Explanation, cuts: NDArray[np.float64] | None) -> li
 
 
 def curves(info: ModelInfo) -> frozenset[str]:
-    """Return the columns beside the text that are numbers or dates: these count as one, whatever they hold."""
+    """Return the columns beside the text that are numbers or dates: each counts as one, whatever its values."""
     return frozenset(column.name for column in info.columns if column.numbers)
 
 
 def named_parts(explanation: Explanation, curves: Collection[str] = ()) -> tuple[list[str], list[tuple[int, int]]]:
-    """Return what adds up to an answer: words in lower case, then cells, `product = lamp`, those of `curves` by name.
+    """Return the summands of an answer: words in lower case, then cells, `product = lamp`, those of `curves` by name.
 
-    Behind it stands where each is in the text; a cell is nowhere, at its beginning.
+    The second list contains the place of each in the text; a cell has none, and gets the beginning.
     """
     text = tokenizer.lower(tokenizer.clean(explanation.text))
     names = [text[start:end] for start, end in explanation.spans]
@@ -124,13 +123,13 @@ def named_parts(explanation: Explanation, curves: Collection[str] = ()) -> tuple
 
 
 class GlobalExplainer:
-    """Adds up explanations, one at a time.
+    """Add up explanations, one at a time.
 
     Args:
         labels: the model's labels, in its order.
-        keys: words, and pairs, that are kept at the most; less if there are many labels (`CELLS`).
-        cuts: where a text may have several labels: the logit from which on each is assigned [labels]; None where a text
-            has one.
+        keys: the most words, and pairs, that are kept; fewer if there are many labels (`CELLS`).
+        cuts: if a text may have several labels, the logit from which on each is assigned [labels]; None if a text has
+            one.
         curves: as `named_parts` takes them.
     """
 
@@ -152,7 +151,7 @@ class GlobalExplainer:
 
         Args:
             explanation: the explanation of the text.
-            right: the label it carries, or its labels; None if that is not known.
+            right: its label, or labels; None if that is not known.
         """
         answers = answers_of(explanation, self._cuts)
         carried = {right} if isinstance(right, str) else set(right or ())
@@ -166,7 +165,7 @@ class GlobalExplainer:
             return answers
         parts, parts_at = named_parts(explanation, self._curves)
         words, evidence = parts[: len(spans)], explanation.evidence_of_all()
-        # Tokens hold no white space, so a pair has one spelling.
+        # Tokens contain no white space, so a pair has one spelling.
         pairs = [f"{a} {b}" for a, b in pairwise(words)]
         places = [(a, b) for (a, _), (_, b) in pairwise(spans)]
         of_words = evidence[: len(spans)]
@@ -182,11 +181,11 @@ class GlobalExplainer:
     def summary(
         self, top: int = 10, deciding_share: float = DECIDING_SHARE, labels: Sequence[str] | None = None
     ) -> GlobalExplanation:
-        """Return what was found.
+        """Return the global explanation.
 
         Args:
             top: words, and pairs, for and against each label.
-            deciding_share: a word that decides more than this share of a label's answers is told as one that decides.
+            deciding_share: a word that decides more than this share of a label's answers is reported as deciding.
             labels: those to explain, in this order; all by default.
 
         Raises:

@@ -1,9 +1,9 @@
-"""Two groups of texts compared: which words count more for a label in one of them than in the other, exactly.
+"""Compare two groups of texts: which words count more for a label in one of them than in the other, exactly.
 
 The evidence of a text for a label is a sum over its words, so the difference of two groups' means is one, too: what
-each word adds to a text here, less what it adds there. A word that stands in more texts of one group and one that
-counts more where it stands are both found. What chance would give is left out: of m words, differences below the
-quantile 1 - 0.05 / (2 m) of the normal distribution, in standard errors (Student; Bonferroni over the words).
+each word adds to a text here, minus what it adds there. This finds both a word that occurs in more texts of one group
+and one that counts more when it occurs. Differences that chance would produce are left out: with m words, those below
+the quantile 1 - 0.05 / (2 m) of the normal distribution, in standard errors (Student; Bonferroni over the words).
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,10 +24,10 @@ from textcls.model.explanation import Explanation
 from textcls.model.labels import label_number
 from textcls.model.sequences import require_texts, require_top
 
-# In one of twenty comparisons of groups that differ by chance alone, a label has a word that does not.
+# In one of twenty comparisons of groups that differ by chance alone, a label lists a word falsely.
 LEVEL: Final = 0.05
-# A word is compared if so many texts of the smaller group hold it, or would if it stood there as often as in the other:
-# the standard error of rarer ones says nothing.
+# A word is compared if this many texts of the smaller group contain it, or would if it were as frequent as in the
+# other: the standard error of rarer ones is meaningless.
 LEAST_TEXTS: Final = 10
 Float64 = NDArray[np.float64]
 
@@ -39,10 +39,10 @@ class TermDifference:
     Attributes:
         text: the word, in lower case.
         difference: between the means over all texts of each group, in logits; negative if it adds more in the second.
-        error: the standard error of that.
-        in_first: the share of the first group's texts that hold the word.
-        in_second: that of the second's.
-        example: where it stands, in the group where it adds more, or takes away less.
+        error: the standard error of the difference.
+        in_first: the share of the first group's texts that contain the word.
+        in_second: the share of the second group's texts that do.
+        example: an occurrence in the group in which it adds more, or subtracts less.
     """
 
     text: str
@@ -59,10 +59,10 @@ class LabelDifference:
 
     Attributes:
         label: the label.
-        answered_first: the share of the first group's texts that it is an answer of.
-        answered_second: that of the second's.
-        difference: between the mean evidence of all words, in logits; the differences of all terms, listed or not,
-            add up to it.
+        answered_first: the share of the first group's texts that are answered with it.
+        answered_second: the share of the second group's texts that are.
+        difference: the difference of the mean evidence of all words, in logits; the differences of all terms, listed or
+            not, add up to it.
         more: words that add more in the first group, the largest difference first.
         less: words that add more in the second group, likewise.
     """
@@ -77,16 +77,16 @@ class LabelDifference:
 
 @dataclass(frozen=True, slots=True)
 class GroupComparison:
-    """What a model goes by in one group of texts, compared with another.
+    """What a model relies on in one group of texts, compared with another.
 
     Attributes:
         first: how many texts the first group has.
         second: how many the second has.
-        words: how many words were compared, those in enough texts.
-        labels: each label, or each of those asked for.
+        words: how many words, those in enough texts, were compared.
+        labels: each label, or each requested one.
         dropped: rare words that were forgotten to bound memory.
-        mirrored: whether these are the model's only two, and no label was asked for: what counts for one counts against
-            the other.
+        mirrored: whether these are the model's only two labels, and none was requested: what counts for one counts
+            against the other.
 
     Examples:
         >>> classifier = textcls.Classifier.load("tickets.onnx")
@@ -120,7 +120,7 @@ def compare_groups(
         classifier: the model.
         first: texts, read once.
         second: others, likewise.
-        top: words of each label and side.
+        top: the number of words for each label and side.
         labels: those to compare; all by default.
 
     Raises:
@@ -156,13 +156,13 @@ def compare_groups(
 
 
 class _GroupSums:
-    """Sums over the texts of two groups (G), of each word once a text, for some labels (L)."""
+    """Sums over the texts of two groups (G), with each word counted once per text, for some labels (L)."""
 
     def __init__(self, classifier: Classifier, wanted: Sequence[int]) -> None:
         self._classifier, self._wanted = classifier, np.array(wanted, np.intp)
         self._cuts, self._curves = assigned_from(classifier.info), curves(classifier.info)
-        # Of each word: evidence and its square [G, L], then in how many texts of each group it stands [G]. One table,
-        # so that what is rare in one group and frequent in the other is not forgotten.
+        # For each word: evidence and its square [G, L], then how many texts of each group contain it [G]. One table,
+        # so that a word that is rare in one group and frequent in the other is not forgotten.
         self._sums = Sums(4 * len(wanted) + 2, KEYS, cells=4 * CELLS)
         self.texts = np.zeros(2, np.int64)
         self._answers_GL, self._evidence_GL = np.zeros((2, len(wanted))), np.zeros((2, len(wanted)))
@@ -205,15 +205,15 @@ class _GroupSums:
 
     @property
     def _stands(self) -> Float64:
-        """In how many texts of each group each word stands [words, 2]."""
+        """How many texts of each group contain each word [words, 2]."""
         return self._sums.evidence[: len(self._sums.number), -2:]
 
     def difference(self, compared: NDArray[np.intp], label: int, name: str, top: int) -> LabelDifference:
-        """Return what is different of one label, the `label`-th of those wanted."""
+        """Return the differences for one label, the `label`-th of the requested ones."""
         texts_G = self.texts
         table = self._sums.evidence[compared, :-2].reshape(len(compared), 2, 2, len(self._wanted))[..., label]
         means_WG = table[:, 0] / texts_G
-        # That of texts which differ by chance alone: a group without the word would have none of its own.
+        # The variance of texts that differ by chance alone: a group without the word would have none of its own.
         mean_W, square_W = (table[:, i].sum(1) / texts_G.sum() for i in (0, 1))
         errors_W = np.sqrt(np.maximum(square_W - mean_W**2, 0) * (1 / texts_G).sum())
         differences_W = means_WG[:, 0] - means_WG[:, 1]

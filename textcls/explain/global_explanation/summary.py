@@ -1,4 +1,4 @@
-"""A global explanation, what was found over many texts, as plain frozen objects."""
+"""A global explanation, the findings over many texts, as plain frozen objects."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -14,10 +14,10 @@ class TermAttribution:
 
     Attributes:
         text: the word or the pair, in lower case.
-        evidence: the sum of its evidence for the label over all texts; negative speaks against it.
-        mean: the mean of a single occurrence.
-        count: occurrences.
-        example: where it contributed much of that kind.
+        evidence: the sum of its evidence for the label over all texts; negative evidence speaks against it.
+        mean: the mean evidence of a single occurrence.
+        count: number of occurrences.
+        example: an occurrence that contributed much evidence of that sign.
     """
 
     text: str
@@ -38,10 +38,10 @@ class DecidingWord:
         text: the word, in lower case.
         share: `decided / answers`.
         decided: texts answered with the label that the word decides.
-        holding: texts answered with the label that hold the word.
+        holding: texts answered with the label that contain the word.
         answers: texts answered with the label.
-        wrong: how many of the decided carry another label; None if the texts carry none.
-        example: where it contributed much for the label.
+        wrong: how many of the decided texts have another label; None if the texts have none.
+        example: an occurrence that contributed much for the label.
     """
 
     label: str
@@ -68,23 +68,23 @@ class LabelExplanation:
 
 @dataclass(frozen=True, slots=True)
 class GlobalExplanation(InNotebooks):
-    """What a model went by over many texts.
+    """What a model relied on over many texts.
 
     Attributes:
         texts: how many.
-        tokens: how many in all texts.
-        labelled: texts that carry a label.
-        right: how many of those were answered with it; with several labels, with all of them and no other.
-        dropped: words and pairs that were forgotten because there were too many, the rarest first; one that came back
-            counts from there. Which words an answer holds, and which decide it, is forgotten by a bound of its own and
-            not counted here; from then on `holding`, `decided` and `wrong` of a word are lower bounds.
+        tokens: the number of tokens in all texts.
+        labelled: the number of texts with a label.
+        right: how many of those were answered with it; with several labels per text, with exactly their labels.
+        dropped: words and pairs that were forgotten because there were too many, the rarest first; one that recurred
+            counts from there. Which words an answer contains, and which decide it, is bounded separately and not
+            counted here; from then on `holding`, `decided` and `wrong` of a word are lower bounds.
         deciding: the words that alone decide a large share of a label's answers, the worst first.
-        labels: what speaks for and against each label, or each of those asked for.
-        deciding_share: a word that decides more than this share of a label's answers is told as one that decides.
-        mirrored: whether these are the model's only two, so that what speaks for one speaks against the other.
-        several: whether a text may have several labels: then each is answered, and explained, by itself.
-        audit: the shortcuts found, and what could have been; None where none were looked for.
-        told_by: of columns beside the text that tell the label by themselves, a sentence each.
+        labels: what speaks for and against each label, or each requested one.
+        deciding_share: a word that decides more than this share of a label's answers is reported as deciding.
+        mirrored: whether these are the model's only two labels, so that what speaks for one speaks against the other.
+        several: whether a text may have several labels: each is then answered, and explained, separately.
+        audit: the shortcuts found, and those that could have been; None if none were looked for.
+        told_by: a sentence for each column beside the text that determines the label by itself.
 
     Examples:
         >>> rows = [("where is my parcel", "shipping"), ("my card was charged twice", "billing")]

@@ -13,9 +13,9 @@ Float64 = NDArray[np.float64]
 
 KEYS: Final = 200_000
 CELLS: Final = 4_000_000
-# Examples kept of each key, those in which it contributed most: among them one of what it contributes as a rule.
+# The number of examples kept per key, those with the largest contributions: they usually include a typical one.
 EXAMPLES: Final = 3
-# The strength of an example that there is not, and where it stands.
+# The strength of a missing example, and its place.
 _NONE: Final = -1.0
 _NOWHERE: Final = ("", 0, 0)
 _Place = tuple[str, int, int]
@@ -29,15 +29,15 @@ class Sums:
         self.number: dict[str, int] = {}
         self.evidence = np.zeros((64, labels))
         self.count = np.zeros(64, np.int64)
-        # Of each example that is kept: how much it contributed to any label, to each, and where it stood, as text and
-        # the span in it. Objects in the place of these arrays and strings would keep the garbage collector busy.
+        # For each kept example: its largest contribution to any label, that to each, and its place, as text and span.
+        # Objects in place of these arrays and strings would keep the garbage collector busy.
         self._strength = np.full((64, EXAMPLES), _NONE)
         self._added = np.zeros((64, EXAMPLES, labels), np.float32)
         self._places: list[list[_Place]] = [[] for _ in range(EXAMPLES)]
         self.dropped = 0
 
     def add(self, keys: Sequence[str], added: Float64, text: str, spans: Sequence[tuple[int, int]]) -> None:
-        """Add the evidence [keys, labels] of one text's keys, which stand at `spans`."""
+        """Add the evidence [keys, labels] of one text's keys, which are at `spans`."""
         if not keys:
             return
         number, known = self.number, len(self.number)
@@ -46,7 +46,7 @@ class Sums:
         np.add.at(self.evidence, numbers, added)
         np.add.at(self.count, numbers, 1)
         strength = np.abs(added).max(1)
-        # Most keys of a text stand there for the first time.
+        # Most keys of a text are new.
         first = np.flatnonzero(np.diff(np.maximum.accumulate(numbers), prepend=known - 1) * (numbers >= known))
         self._strength[known : len(number), 0] = strength[first]
         self._added[known : len(number), 0] = added[first]
@@ -65,7 +65,7 @@ class Sums:
         size = len(self.number)
         evidence = sign * self.evidence[:size, label]
         able = np.flatnonzero((self.count[:size] >= least) & (evidence > 0))
-        # Ties in the order of appearance; the sort of the few that matter only.
+        # Ties stay in order of appearance; only the few that matter are sorted.
         if len(able) > top:
             bound = -np.partition(-evidence[able], top - 1)[top - 1] if top else np.inf
             able = able[evidence[able] >= bound]
@@ -83,7 +83,7 @@ class Sums:
         )
 
     def example(self, number: int, label: int, sign: int) -> Excerpt:
-        """Of the examples kept, the one of the largest contribution for the label (`sign` 1) or against it (-1)."""
+        """Return the kept example with the largest contribution for the label (`sign` 1) or against it (-1)."""
         kept = sorted(np.flatnonzero(self._strength[number] > _NONE).tolist(), key=lambda i: -self._strength[number, i])
         return excerpt(*self._places[max(kept, key=lambda i: sign * float(self._added[number, i, label]))][number])
 
@@ -105,7 +105,7 @@ class Sums:
             self._strength = np.concatenate([self._strength, np.full((more, EXAMPLES), _NONE)])
 
     def _forget(self) -> None:
-        """Keep the more frequent half; of those equally frequent, the earlier."""
+        """Keep the more frequent half; among equally frequent keys, the earlier."""
         size = len(self.number)
         kept = np.sort(np.argsort(-self.count[:size], kind="stable")[: self.most // 2])
         keys, numbers = list(self.number), kept.tolist()
@@ -117,6 +117,6 @@ class Sums:
 
 
 def _place(text: str, start: int, end: int) -> _Place:
-    """Return as much of the text around a span as an excerpt may need, and where the span is in it."""
+    """Return as much of the text around a span as an excerpt may need, and the place of the span in it."""
     first = max(0, start - AROUND - 1)
     return text[first : end + AROUND + 1], start - first, end - first

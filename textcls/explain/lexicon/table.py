@@ -1,4 +1,4 @@
-"""The model as a table: terms with what the model says of each label, the weightiest first, and how two models differ.
+"""The model as a table: terms with their weights, the most important first, and how two models differ.
 
 Shapes: W terms, C labels.
 """
@@ -29,20 +29,20 @@ Float32 = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Lexicon:
-    """What the model knows of words, sequences and pieces, the weightiest first, then of values of columns.
+    """The weights of words, sequences and pieces in a model, the most important first, then those of column values.
 
     Attributes:
         labels: the labels of the model.
-        kinds: `word`, `pair`, `triple` or `piece` of each term, `column` of the value of a column.
-        terms: as text, in lower case (`textcls.explain.lexicon.terms`); of a column `product = lamp`.
-        counts: how often each stands where it comes from; nobody counts columns, which have 0.
-        weights: what each says of each label [W, C], in logits before the norm; of a column what it adds to any text.
-        unknown: how many of the words and sequences the model has no row for.
+        kinds: `word`, `pair`, `triple` or `piece` for each term, `column` for the value of a column.
+        terms: the text, in lower case (`textcls.explain.lexicon.terms`); for a column `product = lamp`.
+        counts: how often each occurs in its source; columns are not counted, and have 0.
+        weights: the weight of each for each label [W, C], in logits before the norm; of a column what it adds.
+        unknown: for how many of the words and sequences the model has no row.
         dropped: how many were left out because there were too many, the rarest first.
-        several: whether labels stand for themselves and do not compete.
-        low: the smallest of these weights over several models of the same rows [W, C]; None where only one was asked.
+        several: whether labels are independent and do not compete.
+        low: the smallest of these weights over several models of the same rows [W, C]; None with only one model.
         high: the largest, likewise.
-        columns: the columns beside the text of which it tells.
+        columns: the columns beside the text that are included.
     """
 
     labels: tuple[str, ...]
@@ -59,7 +59,7 @@ class Lexicon:
 
     @cached_property
     def evidence(self) -> Float32:
-        """What each term says of each label against the mean of all [W, C]; by itself where labels do not compete."""
+        """The evidence of each term for each label minus the mean of all [W, C]; by itself if labels do not compete."""
         return self.weights if self.several else self.weights - self.weights.mean(1, keepdims=True)
 
     def number(self, kind: Kind) -> int:
@@ -81,7 +81,7 @@ class Lexicon:
         return [i for i in np.argsort(-worth_W, kind="stable")[:k].tolist() if worth_W[i] > 0]
 
     def as_csv(self, *, escape_formulas: bool = False) -> str:
-        """Return the lexicon as CSV, a term a line, with a column for each label, and for the ends of its range."""
+        """Return the lexicon as CSV, one term per line, with a column for each label, and for the ends of its range."""
         rows = (
             (kind, term, count, *map(_rounded, values.flatten().tolist())) for kind, term, count, values in self._rows()
         )
@@ -89,12 +89,12 @@ class Lexicon:
         return _csv([*HEAD, *(f"{label}{end}" for end in ends for label in self.labels)], rows, escape_formulas)
 
     def as_list(self, info: ModelInfo) -> str:
-        """Return the terms alone, without columns, with their counts, as CSV: what `read_beside` reads of a model."""
+        """Return only the terms with their counts, without columns, as CSV: what `read_beside` reads for a model."""
         rows = zip(self.kinds, self.terms, self.counts, strict=True)
         return _csv([*HEAD, mark(info)], (row for row in rows if row[0] != COLUMN))
 
     def as_json(self) -> str:
-        """Return the lexicon as a JSON list of objects, one a term."""
+        """Return the lexicon as a JSON list of objects, one per term."""
         names = ("weights", "low", "high")[: 1 if self.low is None else None]
         found = [
             {"kind": kind, "term": term, "count": count}
@@ -104,17 +104,17 @@ class Lexicon:
         return _json(found)
 
     def _rows(self) -> Iterator[tuple[str, str, int, Float32]]:
-        """Yield each term with its weights, and the ends of their range where there is one [1 or 3, C]."""
+        """Yield each term with its weights, and the ends of their range if there is one [1 or 3, C]."""
         values = [self.weights] if self.low is None or self.high is None else [self.weights, self.low, self.high]
         yield from zip(self.kinds, self.terms, self.counts, np.stack(values, 1), strict=True)
 
     def with_range(self, others: Iterable[Classifier]) -> "Lexicon":
         """Return the lexicon with the range of its weights over further models of the same rows, with the same labels.
 
-        A term that one of them does not know weighs nothing there, nor does a column.
+        A term, or a column, that one of them does not know has a weight of 0 there.
 
         Raises:
-            ConfigError: one has no values for words.
+            ConfigError: one of them has no values for words.
         """
         low, high = self.weights, self.weights
         for other in others:
@@ -133,12 +133,12 @@ class Lexicon:
 
 
 def lexicon(classifier: Classifier, texts: Iterable[str], *, most: int = MOST_TERMS) -> Lexicon:
-    """Return what the model says of the words, sequences and pieces of `texts`, which are read once and not kept.
+    """Return the weights of the words, sequences and pieces of `texts`, which are read once and not kept.
 
     Args:
         classifier: the model.
-        texts: where words come from, such as the texts of the training.
-        most: so many words, and pairs, are counted; beyond that the rarest are dropped.
+        texts: the source of the words, such as the texts of the training.
+        most: at most this many words, and pairs, are counted; beyond that the rarest are dropped.
 
     Raises:
         ConfigError: the model has no values for words (`ModelInfo.beyond_rows`).
@@ -161,7 +161,7 @@ def require_rows(classifier: Classifier) -> None:
 
 
 def lexicon_of(classifier: Classifier, terms: Terms, columns: tuple[Column, ...] | None = None) -> Lexicon:
-    """Return what a model with rows says of terms, and of the values of its columns, or of those of another model."""
+    """Return the weights in a model with rows of terms, and of the values of its columns, or of another model's."""
     columns = classifier.info.columns if columns is None else columns
     weights_WC = np.concatenate([weights(classifier, kind, [*some]) for kind, some in terms.of_kind.items()])
     kinds = [kind for kind, some in terms.of_kind.items() for _ in some]
@@ -194,15 +194,15 @@ def _of_columns(classifier: Classifier, columns: tuple[Column, ...]) -> Iterator
 
 @dataclass(frozen=True, slots=True)
 class TermChange:
-    """What two models say of a term.
+    """The evidence of a term in two models.
 
     Attributes:
         kind: the kind of the term, or `column`.
         term: as text, or the value of a column, `product = lamp`.
-        count: how often it stands where it comes from.
-        label: of which the two say what differs most.
-        before: what the first says of it against the mean of the labels that both know; None if it does not know it.
-        after: likewise the second.
+        count: how often it occurs in its source.
+        label: the label for which the two differ most.
+        before: its evidence in the first, minus the mean over the labels that both know; None if it is unknown there.
+        after: likewise in the second.
     """
 
     kind: Kind
@@ -214,12 +214,12 @@ class TermChange:
 
     @property
     def change(self) -> float:
-        """How much more the second says; a term that is unknown says nothing."""
+        """How much higher the evidence is in the second; that of an unknown term is 0."""
         return (self.after or 0.0) - (self.before or 0.0)
 
 
 def changes(before: Lexicon, after: Lexicon) -> list[TermChange]:
-    """Return what two models say of the same terms, those first whose evidence changed most for their counts.
+    """Return the evidence of the same terms in two models, those that changed most relative to their counts first.
 
     Raises:
         ConfigError: they have no label in common.
@@ -252,7 +252,7 @@ def _evidence(found: Lexicon, labels: list[str]) -> dict[tuple[Kind, str], Float
 
 
 def changes_csv(found: Iterable[TermChange], *, escape_formulas: bool = False) -> str:
-    """Return what two models say as CSV, a term a line."""
+    """Return the changes as CSV, one term per line."""
     rows = (
         [_rounded(value) if isinstance(value, float) else "" if value is None else value for value in astuple(one)]
         for one in found
@@ -261,7 +261,7 @@ def changes_csv(found: Iterable[TermChange], *, escape_formulas: bool = False) -
 
 
 def changes_json(found: Iterable[TermChange]) -> str:
-    """Return what two models say as a JSON list of objects."""
+    """Return the changes as a JSON list of objects."""
     return _json([asdict(one) for one in found])
 
 

@@ -1,7 +1,7 @@
 """Words, pairs and triples of words, and pieces of words, with their counts: from texts, or from a list in a file.
 
-A pair is written with a space between its words, `not good`, and with the edge of the text as `⟨start⟩ not`; a triple
-likewise; a piece as it stands in a word, its edges as `<` and `>`: `<un`, `ing>`. No token looks like either.
+A pair is written with a space between its words, `not good`, or at the edge of the text as `⟨start⟩ not`; a triple
+likewise; a piece as in its word, with `<` and `>` for the word's edges: `<un`, `ing>`. No token looks like either.
 """
 
 import csv
@@ -18,14 +18,14 @@ from textcls.model.artifact import ModelInfo
 from textcls.model.features import FeatureConfig
 
 Kind = Literal["word", "pair", "triple", "piece", "column"]
-# The kind of rows that tell of columns beside the text, and are not terms; behind it those that are.
+# The kind of rows that describe columns beside the text, and are not terms; below, the kinds that are.
 COLUMN: Final[Kind] = "column"
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)[:-1]
-# How many words a sequence has.
+# The number of words in a sequence.
 SEQUENCES: Final[Mapping[Kind, int]] = {"pair": 2, "triple": 3}
 START, END = "\u27e8start\u27e9", "\u27e8end\u27e9"
 FIRST, LAST = "<", ">"
-# Of each kind, so many are counted.
+# At most this many of each kind are counted.
 MOST_TERMS: Final = 2_000_000
 MOST_BYTES: Final = 500_000_000
 HEAD: Final = ("kind", "term", "count")
@@ -34,10 +34,10 @@ _SUFFIX: Final = ".words.csv"
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """What a model may be asked about.
+    """The terms that a model may be asked about.
 
     Attributes:
-        of_kind: terms of each kind, with their counts; pieces are those of the words, and none is a whole word.
+        of_kind: the terms of each kind, with their counts; pieces are those of the words, and none is a whole word.
         dropped: how many words and sequences were left out because there were too many, the rarest first.
     """
 
@@ -76,7 +76,7 @@ def _nothing() -> dict[Kind, Counter[str]]:
 
 
 def beside(model: Path) -> Path:
-    """Return where the list of words of a model is kept, if it is."""
+    """Return the path at which the list of words of a model is kept, if there is one."""
     return model.with_name(model.stem + _SUFFIX)
 
 
@@ -84,7 +84,7 @@ def read_beside(model: Path, info: ModelInfo) -> Terms:
     """Return the terms of the list beside a model.
 
     Raises:
-        InputError: as `read_terms` says; or it is the list of other rows than those of the training.
+        InputError: as in `read_terms`; or the list belongs to rows other than those of the training.
     """
     path = beside(model)
     if not path.exists():
@@ -104,12 +104,12 @@ def read_beside(model: Path, info: ModelInfo) -> Terms:
 
 
 def mark(info: ModelInfo) -> str:
-    """Return what the head of a list says of the rows of a training."""
+    """Return the mark in the head of a list that identifies the rows of a training."""
     return f"sha256={info.training.get('data_sha256')}"
 
 
 def read_terms(path: Path, info: ModelInfo) -> Terms:
-    """Return the terms of a list: a table as `Lexicon.as_csv` writes it, or else a word, pair or text a line.
+    """Return the terms of a list: a table as `Lexicon.as_csv` writes it, or else a word, pair or text per line.
 
     Raises:
         InputError: there is no such file, it is not text, it is too large, or a row is not a term with its count.
@@ -162,7 +162,7 @@ def _is_term(kind: str, term: str) -> bool:
 
 
 def _pieces(word: str, config: FeatureConfig) -> Iterator[str]:
-    """Yield the pieces of a word, the whole word left out: it is known by itself, or nothing of it is."""
+    """Yield the pieces of a word except the whole word, which is either known by itself or not at all."""
     cut = word[: config.max_chars]
     if len(word) == 1:
         return
@@ -175,7 +175,7 @@ def _pieces(word: str, config: FeatureConfig) -> Iterator[str]:
 
 
 def _forget(counter: Counter[str], most: int) -> int:
-    """Keep the more frequent half of what is counted if it is too much; return how many are dropped."""
+    """Keep the more frequent half of the counter if it is too large; return how many are dropped."""
     if len(counter) <= most:
         return 0
     kept, size = dict(counter.most_common(most // 2)), len(counter)

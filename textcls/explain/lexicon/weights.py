@@ -1,4 +1,4 @@
-"""What a model says of terms by themselves: the values of their rows, before the norm of a text divides them.
+"""The weights of terms by themselves: the values of their rows, before the norm of a text divides them.
 
 Shapes: W terms, C labels, K kinds of rows, B texts, T tokens, U unknown tokens, N n-grams of a token, G groups,
 X = C + 2, as in `textcls.model.sub_token_attribution`.
@@ -15,14 +15,14 @@ from textcls.model.classifier import Classifier
 
 Float32 = NDArray[np.float32]
 
-# Asked about in one call.
+# The number of terms asked about in one call.
 ASKED: Final = 256
-# A letter that hardly any text holds, so that a word with it is unknown, and is read by its pieces.
+# A letter that hardly any text contains, so that a word with it is unknown, and is read by its pieces.
 _RARE: Final = "\u01c1"
 
 
 def weights(classifier: Classifier, kind: Kind, terms: Sequence[str]) -> Float32:
-    """Return what a model with rows says of terms of a kind [W, C]; zeros where it has no row."""
+    """Return the weights of terms of a kind in a model with rows [W, C]; zeros if it has no row."""
     ask = {"word": _of_words, "piece": _of_pieces}.get(kind, _of_sequences)
     if kind in SEQUENCES and SEQUENCES[kind] not in classifier.info.features.orders:
         return np.zeros((len(terms), len(classifier.labels)), np.float32)
@@ -46,11 +46,11 @@ def _of_words(classifier: Classifier, words: Sequence[str]) -> Float32:
 
 
 def _of_sequences(classifier: Classifier, sequences: Sequence[str]) -> Float32:
-    """Return what sequences of one length say: each word owns an equal share, and nobody that of an edge."""
+    """Return the weights of sequences of one length: each word has an equal share; that of an edge belongs to none."""
     split = [sequence.split(" ") for sequence in sequences]
     texts = [" ".join(word for word in words if word not in (START, END)) for words in split]
     size = len(split[0])
-    # The rows of a token: its word, then of each length the sequences it is part of, by how far behind it they end.
+    # The rows of a token: its word, then for each length the sequences that contain it, by how far after it they end.
     first = 1 + sum(order for order in classifier.info.features.orders if order < size)
     kind_B = np.array([first + size - 1 - (words[0] == START) for words in split])
     owners_B = np.array([size - (words[0] == START) - (words[-1] == END) for words in split], np.float32)
@@ -60,7 +60,7 @@ def _of_sequences(classifier: Classifier, sequences: Sequence[str]) -> Float32:
 
 
 def _of_pieces(classifier: Classifier, pieces: Sequence[str]) -> Float32:
-    """Return what pieces say, each asked about within a word that the model does not know."""
+    """Return the weights of pieces, each asked about within a word that the model does not know."""
     config, labels = classifier.info.features, len(classifier.labels)
     found_WC = np.zeros((len(pieces), labels), np.float32)
     carriers, places, which = [], [], []

@@ -1,4 +1,4 @@
-"""Labelled texts and a model in; shortcuts out, and what could have been found."""
+"""Find shortcuts of a model in labelled texts, and determine what could have been found."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ from textcls.model import tokenizer
 from textcls.model.classifier import Classifier
 from textcls.model.excerpts import Excerpt, excerpt
 
-# Put into texts of other labels, a shortcut raises the probability of its label by so much in the mean.
+# Put into texts of other labels, a shortcut raises the probability of its label by at least this much on average.
 RISE: Final = 0.03
-# Of fewer texts nothing could be told.
+# With fewer texts nothing can be found.
 LEAST_TEXTS: Final = 100
-# So many the model is asked about, the most frequent first; of what is doubted so many, the least doubted first, and so
-# many are told.
+# The model is asked about this many undoubted terms, the most frequent first, and this many doubted ones, the least
+# doubted first; of the latter, this many are reported.
 MOST_CALLED: Final = 100
 MOST_ASKED: Final = 30
 MOST_POSSIBLE: Final = 10
@@ -29,23 +29,23 @@ MOST_POSSIBLE: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Shortcut:
-    """Words that tell a label, that nothing around them calls for, and that the model goes by.
+    """Words that predict a label, that nothing around them calls for, and that the model relies on.
 
     Attributes:
         label: the label.
-        text: the word, pair or phrase, in lower case; of a length what it is.
+        text: the word, pair or phrase, in lower case; for a length its description.
         kind: `words` or `length`.
-        texts: how many hold it.
-        of_label: how many of them carry the label.
-        share: the share of all texts that carry the label.
-        place: where it stands in nearly all of its texts: `start`, `end`, or anywhere.
-        put_in: texts of other labels that were asked about with it; `put_in_changed` of them got the label by that, and
-            `put_in_rise` is by how much its probability rose in the mean.
+        texts: how many contain it.
+        of_label: how many of them have the label.
+        share: the share of all texts that have the label.
+        place: its position in nearly all of its texts: `start`, `end`, or anywhere.
+        put_in: texts of other labels that were asked about with it; `put_in_changed` of them got the label as a result,
+            and its probability rose by `put_in_rise` on average.
         taken_out: texts of the label that were asked about without it; `taken_out_changed` of them got another answer.
-        example: where it stood.
-        doubt: why it may be none: `belongs` (what stands around it calls for it), `alike` (its texts have a subject in
-            common), `few` (it stands in few texts), `others` (texts of other labels hold it, too), `length` (lengths
-            may belong to what is said); None if nothing speaks against it.
+        example: an occurrence.
+        doubt: why it may not be one: `belongs` (its context calls for it), `alike` (its texts have a subject in
+            common), `few` (it is in few texts), `others` (texts of other labels contain it, too), `length` (lengths may
+            belong to what is said); None if nothing speaks against it.
     """
 
     label: str
@@ -70,16 +70,16 @@ class ShortcutAudit:
 
     Attributes:
         shortcuts: the most frequent first.
-        possible: what tells a label and moves the model, but may belong to what is said; the least doubted first.
-        texts: how many were looked at.
-        of_texts: how many there were; more than `texts` where only a sample could be held.
-        labels_from: `file` if texts carried labels, `answers` if those of the model stood in for them.
-        terms: words, pairs and phrases that were looked at.
-        least_texts: in how many texts of a label something had to stand: of the label for which it is the fewest.
-        lengths: whether there were enough texts to look at their lengths.
-        trials: what was put into a copy of the texts, and whether it would have been found.
-        labels: how many the texts carry; where it is one, nothing can tell it.
-        left_out: texts that carry no label that the model knows, where most do, or the reverse.
+        possible: what predicts a label and moves the model, but may belong to what is said; the least doubted first.
+        texts: how many were examined.
+        of_texts: how many there were; more than `texts` if only a sample fitted in memory.
+        labels_from: `file` if texts had labels, `answers` if those of the model were used instead.
+        terms: the number of words, pairs and phrases examined.
+        least_texts: the number of texts of a label that a term had to be in, for the label with the smallest number.
+        lengths: whether there were enough texts to examine their lengths.
+        trials: what was put into copies of the texts, and whether it would have been found.
+        labels: the number of labels of the texts; if there is only one, nothing can predict it.
+        left_out: texts that have no label that the model knows, if most do, or the reverse.
     """
 
     shortcuts: tuple[Shortcut, ...]
@@ -96,12 +96,12 @@ class ShortcutAudit:
 
     @property
     def could_find(self) -> bool:
-        """Whether there were texts and labels enough to find anything."""
+        """Whether there were enough texts and labels to find anything."""
         return self.texts >= LEAST_TEXTS and self.labels > 1
 
 
 class ShortcutAuditor:
-    """Takes texts one at a time, and looks for shortcuts when all are there.
+    """Collect texts one at a time, and look for shortcuts in all of them.
 
     Args:
         classifier: the model.
@@ -113,7 +113,7 @@ class ShortcutAuditor:
         self._number = {name: i for i, name in enumerate(classifier.labels)}
 
     def add(self, text: str, labels: Collection[str] | None, answers: Sequence[int]) -> None:
-        """Add a text with the labels that it carries, None if they are not known, and the numbers of its answers."""
+        """Add a text with its labels, None if they are not known, and the numbers of its answers."""
         known = tuple(self._number[label] for label in labels or () if label in self._number)
         if labels is not None and len(known) == len(labels):
             self._labelled.add(text, known)
@@ -121,7 +121,7 @@ class ShortcutAuditor:
             self._answered.add(text, tuple(answers))
 
     def audit(self) -> ShortcutAudit:
-        """Return what there is: by the labels of the texts if at least half have one, else by the model's answers."""
+        """Return the audit: by the labels of the texts if at least half have one, else by the model's answers."""
         by_file = self._labelled.seen >= self._answered.seen
         sample, others = (self._labelled, self._answered) if by_file else (self._answered, self._labelled)
         names, classifier = self.classifier.labels, self.classifier
@@ -135,7 +135,7 @@ class ShortcutAuditor:
         alike = corpus.read_again(numbers_alike)
         numbered = _with_numbers(alike, corpus, [one.term for _, one in found if one.doubt is None])
         whole = [_words(*one) for one in numbered]
-        # A sign before numbers is doubted by itself, and told with them.
+        # A sign before numbers is doubted by itself, and reported together with them.
         found = [one for one in found if one[1].doubt is None or not any(_words(*one) <= words for words in whole)]
         found += numbered
         called = sorted((one for one in found if one[1].doubt is None), key=lambda one: -one[1].term.texts)
@@ -154,12 +154,12 @@ class ShortcutAuditor:
         )
 
     def _shortcuts(self, found: Sequence[tuple[Corpus, Judged]]) -> list[Shortcut]:
-        """Return what the model goes by."""
+        """Return the terms that the model relies on."""
         every = (self._shortcut(corpus, one.term, one.doubt) for corpus, one in found)
         return [shortcut for shortcut in every if shortcut is not None]
 
     def _shortcut(self, corpus: Corpus, term: Term, doubt: str | None) -> Shortcut | None:
-        """Return a term as a shortcut if the model goes by it."""
+        """Return a term as a shortcut if the model relies on it."""
         put = put_in(self.classifier, corpus, term)
         if put.difference < RISE:
             return None
@@ -183,9 +183,9 @@ class ShortcutAuditor:
 
 
 def _with_numbers(alike: Corpus, corpus: Corpus, known: Sequence[Term]) -> list[tuple[Corpus, Judged]]:
-    """Return the undoubted terms of numbers that differ from text to text, of the texts with all numbers read as one.
+    """Return the undoubted terms of numbers that vary between texts, from the texts with all numbers read as one.
 
-    Not those whose texts hold one of the `known` of `corpus`, whose number is nearly always the same.
+    Terms whose texts contain one of the `known` of `corpus`, whose number is nearly always the same, are left out.
     """
     terms = [term for term in candidates(alike)[0] if any(NUMBER in alike.words[word] for word in term.words)]
     held = [term.rows(corpus) for term in known]

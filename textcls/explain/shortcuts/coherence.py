@@ -1,8 +1,8 @@
 """Are the texts of a term about the same thing, beyond their label?
 
-Words that belong to a subject stand in texts of that subject, which share other words as well, some these and some
-those. What was put into texts stands in texts that share no more than any of the label, but for what was put in with
-it, which all of them share. Texts are compared by the cosine of their words, the rarer the heavier (TF-IDF).
+Words that belong to a subject occur in texts of that subject, which share other words as well, some these and some
+those. What was put into texts occurs in texts that share no more than any of the label, except for what was put in with
+it, which all of them share. Texts are compared by the cosine of their words, rarer ones weighing more (TF-IDF).
 """
 
 from typing import Final
@@ -14,10 +14,10 @@ from textcls.explain.shortcuts.corpus import Corpus, Int64, distinct
 from textcls.explain.shortcuts.terms import FIXED, Term
 
 Float64 = NDArray[np.float64]
-# Texts compared, and how many samples of as many texts of the label they are held against.
+# The number of texts compared, and of samples of as many texts of the label that they are compared with.
 MOST_TEXTS: Final = 300
 SAMPLES: Final = 16
-# Standard deviations of those samples beyond which texts are about something.
+# The number of standard deviations of those samples beyond which texts have a common subject.
 DEVIATIONS: Final = 2.5
 
 
@@ -37,7 +37,7 @@ class Coherence:
         self._usual: dict[tuple[int, int], tuple[float, float]] = {}
 
     def likeness(self, rows: Int64, without: tuple[int, ...] = ()) -> float:
-        """Return the mean cosine of any two of these texts, some words left out."""
+        """Return the mean cosine of any two of these texts, without some words."""
         sum_V, squares = np.zeros(len(self.corpus.words)), 0.0
         for row in rows.tolist():
             part = slice(self.start_N[row], self.start_N[row + 1])
@@ -49,7 +49,7 @@ class Coherence:
         return (float(sum_V @ sum_V) - squares) / max(1, len(rows) * (len(rows) - 1))
 
     def kinship(self, term: Term) -> float:
-        """Return how much more alike the texts of a term are than others of its label; up to 1 it may be chance."""
+        """Return how much more alike the texts of a term are than others of its label; up to 1 may be chance."""
         random = np.random.default_rng(0)
         rows = random.permutation(term.rows_of_label(self.corpus))[:MOST_TEXTS]
         mean, deviation = self._usual_likeness(term.label, len(rows))
@@ -57,15 +57,15 @@ class Coherence:
         return (likeness - mean) / (DEVIATIONS * deviation)
 
     def _companions(self, rows: Int64) -> list[int]:
-        """Return the words that stand in nearly all of these texts."""
+        """Return the words that occur in nearly all of these texts."""
         words = [self.word_E[self.start_N[row] : self.start_N[row + 1]] for row in rows.tolist()]
         found, counts = np.unique(np.concatenate(words), return_counts=True)
         kept: list[int] = found[counts > FIXED * len(rows)].tolist()
         return kept
 
     def _usual_likeness(self, label: int, count: int) -> tuple[float, float]:
-        """Return mean and standard deviation over samples of about so many texts of a label."""
-        # Sizes in steps of a quarter, so that few have to be measured.
+        """Return mean and standard deviation over samples of about this many texts of a label."""
+        # Sizes in steps of a quarter, so that few need to be measured.
         every = np.flatnonzero(self.corpus.of_label(label))
         size = min(len(every), max(2, round(1.25 ** round(np.log(max(2, count)) / np.log(1.25)))))
         if (label, size) not in self._usual:

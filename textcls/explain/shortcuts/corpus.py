@@ -1,6 +1,6 @@
-"""Texts as numbers of words, in bounded memory.
+"""Texts as word numbers, in bounded memory.
 
-Shapes: T tokens with the two edges of each text, N texts, V words, L labels that texts carry, text by text.
+Shapes: T tokens including the two edges of each text, N texts, V words, L labels of the texts, text by text.
 """
 
 import re
@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from textcls.model import tokenizer
 
 Int64 = NDArray[np.int64]
-# Texts of so many characters are held; of more, a sample.
+# Texts of up to this many characters in all are kept; of more, a sample.
 CHARACTERS: Final = 25_000_000
-# The edges of a text, as words; and any run of digits, where these are read as one.
+# The edges of a text, as words; and any run of digits, if these are read as one.
 START, END = 0, 1
 NUMBER: Final = "\u27e8number\u27e9"
-# Digits of a key, such as INC004211; 1st and covid19 are words.
+# The digits of a key, such as INC004211; 1st and covid19 are words.
 KEY_DIGITS: Final = 3
 _DIGITS: Final = re.compile(r"\d+")
 
@@ -31,17 +31,17 @@ def same(token: str) -> str:
 
 
 def numbers_alike(token: str) -> str:
-    """Return a token as itself, a number as `NUMBER`; the key INC004211 as inc, and a number."""
+    """Return a token as itself, a number as `NUMBER`; the key INC004211 as inc followed by a number."""
     if token.isdigit():
         return NUMBER
     return _DIGITS.sub(NUMBER, token) if sum(sign.isdigit() for sign in token) >= KEY_DIGITS else token
 
 
 class Sample:
-    """A sample of texts with their labels, each kept with the same chance; all of them while they are few.
+    """A sample of texts with their labels, each kept with equal probability; all of them while they are few.
 
     Args:
-        characters: how many are held at the most.
+        characters: the most characters kept.
     """
 
     def __init__(self, characters: int = CHARACTERS) -> None:
@@ -65,7 +65,7 @@ class Sample:
 
 
 def distinct(numbers: Int64) -> Int64:
-    """Return the different numbers, sorted: of millions in a hundredth of the time that `np.unique` takes by a hash."""
+    """Return the distinct numbers, sorted: for millions, in a hundredth of the time of `np.unique` with a hash."""
     found = np.sort(numbers)
     once: Int64 = found[np.diff(found, prepend=found[:1] - 1) != 0]
     return once
@@ -76,14 +76,14 @@ class Corpus:
     """Labelled texts as numbers.
 
     Attributes:
-        texts: as they were given.
-        label_L: numbers of the labels that they carry: one each, or several, or none.
-        owner_L: the number of the text that carries it.
+        texts: the texts as given.
+        label_L: numbers of their labels: one per text, or several, or none.
+        owner_L: the number of the text that has each of these.
         labels: how many labels there are.
         words: in lower case, by number; the first two stand for the edges of a text.
-        word_T: the word of each token of all texts, end to end, each text between `START` and `END`.
+        word_T: the word of each token of all texts, end to end, with each text between `START` and `END`.
         text_T: the number of its text.
-        reading: as which word a token counts.
+        reading: maps a token to the word that it counts as.
     """
 
     texts: Sequence[str]
@@ -103,7 +103,7 @@ class Corpus:
         max_tokens: int,
         reading: Callable[[str], str] = same,
     ) -> "Corpus":
-        """Return the corpus of texts with the numbers of their labels, of which so many tokens are read."""
+        """Return the corpus of texts with the numbers of their labels; at most `max_tokens` tokens of each are read."""
         texts: list[str] = []
         label_L: list[int] = []
         count_N = []
@@ -129,7 +129,7 @@ class Corpus:
         )
 
     def read_again(self, reading: Callable[[str], str]) -> "Corpus":
-        """Return the corpus with tokens that count as other words."""
+        """Return the corpus with tokens counted as other words."""
         carried = (labels.tolist() for labels in np.split(self.label_L, self.starts[1:-1]))
         return Corpus.of(zip(self.texts, carried, strict=True), self.labels, int(self.lengths.max()), reading)
 
@@ -140,17 +140,17 @@ class Corpus:
 
     @cached_property
     def starts(self) -> Int64:
-        """Where the labels of each text begin in `label_L`, and the end of all."""
+        """The index in `label_L` at which the labels of each text begin, and the end of all."""
         return np.searchsorted(self.owner_L, np.arange(len(self.texts) + 1))
 
     def of_label(self, label: int) -> NDArray[np.bool_]:
-        """Return of each text whether it carries a label."""
+        """Return for each text whether it has a label."""
         found: NDArray[np.bool_] = np.zeros(len(self.texts), np.bool_)
         found[self.owner_L[self.label_L == label]] = True
         return found
 
     def labels_of(self, rows: Int64) -> tuple[Int64, Int64]:
-        """Return each label of each of these texts: the place of the text in `rows`, and the number of the label."""
+        """Return each label of each of these texts: the index of the text in `rows`, and the number of the label."""
         first_R = self.starts[rows]
         count_R = self.starts[rows + 1] - first_R
         place = np.repeat(np.arange(len(rows)), count_R)
@@ -164,10 +164,10 @@ class Corpus:
 
     @cached_property
     def counts(self) -> Int64:
-        """How often each word stands in the texts."""
+        """How often each word occurs in the texts."""
         return np.bincount(self.word_T, minlength=len(self.words))
 
     @cached_property
     def lengths(self) -> Int64:
-        """Tokens of each text."""
+        """The number of tokens of each text."""
         return np.bincount(self.text_T, minlength=len(self.texts)) - 2

@@ -1,4 +1,4 @@
-"""What speaks against a term being a shortcut, by the texts alone, and how strongly."""
+"""Judge, from the texts alone, what speaks against a term being a shortcut, and how strongly."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
@@ -10,14 +10,14 @@ from textcls.explain.shortcuts.corpus import Corpus
 from textcls.explain.shortcuts.placement import Neighbours, misfit
 from textcls.explain.shortcuts.terms import FIXED, Term
 
-# A term that stands anywhere has to tell its label so surely, and in so many texts: among fewer some word that belongs
-# there looks by chance as if it did not.
+# A term that occurs anywhere has to predict its label this surely, and in this many texts: in fewer, some word that
+# belongs there looks by chance as if it did not.
 SURE: Final = 0.98
 ANYWHERE: Final = 40
-# Of a misspelt word: letters, and how often the right one stands in the texts for each time that it does.
+# For a misspelt word: the least number of letters, and how often the right one occurs for each of its occurrences.
 LEAST_LETTERS: Final = 3
 RIGHT: Final = 0.5
-# A doubt so strong is the strongest.
+# Doubts of this strength or more need no further examination.
 CERTAIN: Final = 2.0
 BELONGS, ALIKE, FEW, OTHERS = "belongs", "alike", "few", "others"
 
@@ -26,9 +26,9 @@ class Judged(NamedTuple):
     """A term, and the strongest doubt whether it was put into its texts.
 
     Attributes:
-        term: that tells a label.
-        doubt: None if there is none; `belongs` if what stands around it calls for it, `alike` if its texts have a
-            subject in common, `few` if it stands in few, `others` if some of another label hold it, too.
+        term: the term, which predicts a label.
+        doubt: None if there is none; `belongs` if its context calls for it, `alike` if its texts have a subject in
+            common, `few` if it is in few texts, `others` if some of another label contain it, too.
         strength: the strength of the doubt: the further above 1, the more it belongs to what is said.
     """
 
@@ -38,12 +38,12 @@ class Judged(NamedTuple):
 
 
 def judged(corpus: Corpus, terms: Sequence[Term]) -> list[Judged]:
-    """Return each term with what speaks against it; of those that overlap in most of their texts, the longest."""
+    """Return each term with what speaks against it; among those that overlap in most of their texts, the longest."""
     if not terms:
         return []
     neighbours, coherence = Neighbours.of(corpus), Coherence(corpus)
     every = [_judge(corpus, neighbours, coherence, term) for term in terms]
-    # A phrase that was put in has words that were, too; a phrase that belongs says nothing of its words.
+    # The words of a phrase that was put in were put in, too; a phrase that belongs says nothing about its words.
     every.sort(key=lambda one: (one.doubt is not None, -len(one.term.words)))
     found: list[Judged] = []
     for one in every:
@@ -59,7 +59,7 @@ def _judge(corpus: Corpus, neighbours: Neighbours, coherence: Coherence, term: T
 
 
 def _doubts(corpus: Corpus, neighbours: Neighbours, coherence: Coherence, term: Term) -> Iterator[tuple[str, float]]:
-    # A misspelt word stands where the right one would.
+    # A misspelt word occurs where the right one would.
     if not _is_misspelt(corpus, term):
         belonging = misfit(corpus, neighbours, term)
         yield BELONGS, belonging
@@ -71,7 +71,7 @@ def _doubts(corpus: Corpus, neighbours: Neighbours, coherence: Coherence, term: 
 
 
 def _is_misspelt(corpus: Corpus, term: Term) -> bool:
-    """Return whether a term is a word with two letters in each other's place, and the texts have the right one, too."""
+    """Return whether a term is a word with two letters swapped, and the texts contain the right one, too."""
     word = corpus.words[term.words[0]]
     if len(term.words) > 1 or len(word) < LEAST_LETTERS or not word.isalpha():
         return False
@@ -81,7 +81,7 @@ def _is_misspelt(corpus: Corpus, term: Term) -> bool:
 
 
 def _overlap(corpus: Corpus, one: Judged, other: Judged) -> bool:
-    """Return whether a term is part of another one, a doubted one holds what is beyond doubt, or both are pieces of one
+    """Return whether a term is part of another one, a doubted one contains an undoubted one, or both are pieces of one
     phrase: they share words and nearly all texts.
     """
     words, others = set(one.term.words), set(other.term.words)

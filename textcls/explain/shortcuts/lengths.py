@@ -1,4 +1,4 @@
-"""Does the length of a text tell its label?"""
+"""Does the length of a text predict its label?"""
 
 from dataclasses import dataclass
 from typing import Final
@@ -10,10 +10,10 @@ from textcls.explain.shortcuts.reliance import Reliance, asked, others
 from textcls.model import tokenizer
 from textcls.model.classifier import Classifier
 
-# Where the groups of rising length end: tenths of all texts, and finer where a few are longer or shorter than the rest.
+# The ends of the groups of rising length: tenths of all texts, and finer ones for the few longest and shortest.
 QUANTILES: Final = (0.02, 0.05, *(i / 10 for i in range(1, 10)), 0.95, 0.98)
-# A group of lengths tells a label if its share is this much of the way from that of all texts to all of them; beyond
-# doubt with so much.
+# A group of lengths predicts a label if its share is this far along the way from that in all texts to 1; undoubtedly
+# at the second value.
 TELLING: Final = 0.45
 SURE: Final = 0.65
 LEAST_TEXTS: Final = 100
@@ -28,11 +28,11 @@ class LengthCue:
         label: number of the label.
         shortest: in tokens; 0 for any.
         longest: in tokens; None for any.
-        texts: so long.
-        of_label: how many of them carry the label.
-        share: the share of all texts that carry it.
-        telling: how much of the way it is from `share` to all of them.
-        reliance: what becomes of texts of other labels that are cut to such a length, or repeated up to it.
+        texts: the number of texts of such a length.
+        of_label: how many of them have the label.
+        share: the share of all texts that have it.
+        telling: how far the group's share is along the way from `share` to 1.
+        reliance: the effect on texts of other labels of cutting them to such a length, or repeating them up to it.
     """
 
     label: int
@@ -46,14 +46,14 @@ class LengthCue:
 
     @property
     def sure(self) -> bool:
-        """Whether nearly all of these texts carry the label, whether or not the model can use it."""
+        """Whether nearly all of these texts have the label, whether or not the model can use it."""
         return self.telling >= SURE
 
 
 def length_cue(classifier: Classifier, corpus: Corpus) -> LengthCue | None:
-    """Return the range of lengths that tells a label best, if one does.
+    """Return the range of lengths that predicts a label best, if one does.
 
-    Texts are sorted into groups of rising length; neighbouring groups of one label make the range.
+    Texts are sorted into groups of rising length; neighbouring groups of one label form the range.
     """
     if len(corpus.texts) < LEAST_OF_ALL:
         return None

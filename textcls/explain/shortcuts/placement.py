@@ -1,8 +1,8 @@
-"""Does a term stand where the text calls for it, or would the text read as well without it?
+"""Does the text call for a term where it occurs, or would the text read as well without it?
 
-Words that stand side by side go together: `log P(right | left) / P(right)` is larger for neighbours than for any two
-words. Take a word out that was put in, and its two neighbours meet that were neighbours before: they go together as
-neighbours do. Take out a word that belongs to the text, and two meet that seldom stand side by side.
+Adjacent words go together: `log P(right | left) / P(right)` is larger for neighbours than for any two words. When a
+word that was put in is taken out, its two neighbours become adjacent again as they were before: they go together as
+neighbours do. When a word that belongs to the text is taken out, its neighbours seldom occur side by side.
 """
 
 from dataclasses import dataclass
@@ -15,15 +15,15 @@ from textcls.explain.shortcuts.corpus import END, START, Corpus, Int64
 from textcls.explain.shortcuts.terms import Term
 
 Float64 = NDArray[np.float64]
-# How many occurrences of the left word count as much as the frequency of the right one by itself.
+# The number of occurrences of the left word that weigh as much as the frequency of the right one by itself.
 PRIOR: Final = 20.0
-# By how many standard deviations of neighbours the mean may differ from theirs, and by how many errors of the mean.
+# By how many standard deviations of neighbours, and by how many standard errors, the mean may differ from theirs.
 TOLERANCE: Final = 0.15
 ERRORS: Final = 1.0
-# The share of places with different neighbours: a phrase that always stands in the same words is part of a longer one.
+# The least share of places with different neighbours: a phrase with always the same context is part of a longer one.
 LEAST_DIFFERENT: Final = 0.4
 MOST_DEVIATIONS: Final = 4.0
-# Texts that all begin alike differ by rounding alone.
+# The least deviation: texts that all begin alike differ only by rounding.
 LEAST_DEVIATION: Final = 0.05
 
 
@@ -34,11 +34,11 @@ class Neighbours:
     Attributes:
         keys: the pairs of neighbours, left * V + right, sorted.
         counts: the counts of each.
-        count_V: of words, as the left one.
-        share_V: of words, as the right one.
-        told_NK3: for each text how many neighbours it has, the sum of their `togetherness` and that of the squares:
+        count_V: the counts of words as the left one.
+        share_V: the shares of words as the right one.
+        told_NK3: for each text the number of neighbours, the sum of their `togetherness` and that of its squares:
             within a text, at its start, at its end.
-        told_LK3: the same of all texts of a label.
+        told_LK3: the same for all texts of a label.
     """
 
     keys: Int64
@@ -57,7 +57,7 @@ class Neighbours:
         keys, counts = np.unique(left_O * size + right_O, return_counts=True)
         share_V = corpus.counts / max(1, len(left_O))
         nothing: Float64 = np.zeros((0, 3, 3), np.float64)
-        # Each pair of neighbours is told by the others: it has been counted itself.
+        # Each pair of neighbours is judged by the others: it has been counted itself.
         together_O = cls(keys, counts, corpus.counts, share_V, nothing, nothing).togetherness(left_O, right_O, itself=1)
         group_O = 3 * corpus.text_T[:-1][same_T] + _kinds(left_O, right_O)
         groups = 3 * len(corpus.texts)
@@ -70,19 +70,19 @@ class Neighbours:
     def usual(self, corpus: Corpus, term: Term) -> tuple[Float64, Float64]:
         """Return mean and standard deviation [3] of `togetherness` in the texts of a term's label that lack the term.
 
-        What was put into many of them stands beside the same words again and again: it would judge itself.
+        What was put into many of them has the same neighbours again and again: it would be judged by itself.
         """
         told_K3 = self.told_LK3[term.label] - self.told_NK3[term.rows_of_label(corpus)].sum(0)
         mean_K, square_K = told_K3[:, 1:].T / np.maximum(1, told_K3[:, 0])
         return mean_K, np.sqrt(np.maximum(0.0, square_K - mean_K**2))
 
     def togetherness(self, left_O: Int64, right_O: Int64, itself: int = 0) -> Float64:
-        """Return how much more probable each right word is behind the left one than anywhere, as a logarithm.
+        """Return how much more probable each right word is after the left one than anywhere, as a logarithm.
 
         Args:
-            left_O: words.
-            right_O: words.
-            itself: how often the pair is counted that is asked about.
+            left_O: the left words.
+            right_O: the right words.
+            itself: how many of the counts are those of the pair itself.
         """
         key_O = left_O * len(self.count_V) + right_O
         at_O = np.minimum(np.searchsorted(self.keys, key_O), len(self.keys) - 1)
@@ -93,20 +93,20 @@ class Neighbours:
 
 
 def _kinds(left_O: Int64, right_O: Int64) -> Int64:
-    """Return of each pair 1 at the start of a text, 2 at its end, 0 within it."""
+    """Return for each pair 1 at the start of a text, 2 at its end, 0 within it."""
     return np.where(left_O == START, 1, np.where(right_O == END, 2, 0))
 
 
 def misfit(corpus: Corpus, neighbours: Neighbours, term: Term) -> float:
-    """Return how far a term is from having been put into its texts, in units of what chance does: it was up to 1.
+    """Return how far a term is from having been put into its texts, in units of chance; up to 1 it was put in.
 
-    What stands around it goes together as neighbours do, and differs from place to place.
+    The context of such a term goes together as neighbours do, and differs from place to place.
     """
     left_O, right_O = corpus.word_T[term.first_O - 1], corpus.word_T[term.lasts + 1]
     mean_O, deviation_O = (usual_K[_kinds(left_O, right_O)] for usual_K in neighbours.usual(corpus, term))
     score_O = (neighbours.togetherness(left_O, right_O) - mean_O) / np.maximum(deviation_O, LEAST_DEVIATION)
     count = len(score_O)
-    # Where nearly all texts end alike, one that does not would count for hundreds.
+    # If nearly all texts end alike, one that does not would count for hundreds.
     score_O = np.clip(score_O, -MOST_DEVIATIONS, MOST_DEVIATIONS)
     apart = abs(float(score_O.mean())) / (TOLERANCE + ERRORS / count**0.5)
     different = len(np.unique(_around(corpus, term, left_O == START, right_O == END), axis=0))
@@ -114,9 +114,9 @@ def misfit(corpus: Corpus, neighbours: Neighbours, term: Term) -> float:
 
 
 def _around(corpus: Corpus, term: Term, first_O: NDArray[np.bool_], last_O: NDArray[np.bool_]) -> Int64:
-    """Return what stands around a term [O, 4]: two words either way, at the edge of a text four words of the text.
+    """Return the context of a term [O, 4]: two words on either side, or four words of the text at its edge.
 
-    Two, since at the end of a text a full stop nearly always stands before it.
+    Two, since at the end of a text a full stop nearly always precedes it.
     """
     before_O4, behind_O4 = term.first_O[:, None] - [4, 3, 2, 1], term.lasts[:, None] + [1, 2, 3, 4]
     inner_O4 = np.concatenate([before_O4[:, 2:], behind_O4[:, :2]], 1)

@@ -1,4 +1,4 @@
-"""Does the model go by it? What becomes of its answers if a term is put into texts, or taken out of them."""
+"""Does the model rely on a term? Measure how its answers change if it is put into texts, or taken out of them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,22 +13,22 @@ from textcls.explain.shortcuts.terms import Term
 from textcls.model import tokenizer
 from textcls.model.classifier import Classifier
 
-# Texts that are asked about with a term and without it.
+# The number of texts that are asked about with and without a term.
 ASKED: Final = 200
-# Longer texts are cut: what a term does to one does not depend on its end.
+# Longer texts are cut: the effect of a term does not depend on their end.
 ASKED_CHARACTERS: Final = 20_000
-# How many spellings of a term that has several are put in.
+# The number of spellings that are put in of a term that has several.
 KINDS: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Reliance:
-    """What becomes of answers when something of the texts is changed.
+    """The effect on answers of a change to the texts.
 
     Attributes:
         texts: how many were asked about.
-        changed: how many were answered with the label after and not before, or before and not after.
-        difference: by how much its probability rose in the mean.
+        changed: how many were answered with the label only after the change, or only before it.
+        difference: how much its probability rose on average.
     """
 
     texts: int
@@ -37,7 +37,7 @@ class Reliance:
 
 
 def put_in(classifier: Classifier, corpus: Corpus, term: Term) -> Reliance:
-    """Return what becomes of texts of other labels if the term is put into them, where it stands in its own."""
+    """Return the effect on texts of other labels of putting the term in, at its place in its own texts."""
     random, chosen = np.random.default_rng(0), np.random.default_rng(2)
     spellings = _spellings(corpus, term)
     where = term.place(corpus)
@@ -52,7 +52,7 @@ def put_in(classifier: Classifier, corpus: Corpus, term: Term) -> Reliance:
 
 
 def _spellings(corpus: Corpus, term: Term) -> list[str]:
-    """Return a term as it stands in the texts: once where it is always the same, some of its kinds where it is not."""
+    """Return a term as spelt in the texts: once if it is always the same, otherwise some of its spellings."""
     words = [corpus.words[word] for word in term.words]
     if not any(NUMBER in word for word in words):
         return [" ".join(words)]
@@ -66,8 +66,8 @@ def _spellings(corpus: Corpus, term: Term) -> list[str]:
 
 
 def spelt(text: str, spans: Sequence[tuple[int, int]], at: int, count: int) -> str:
-    """Return so many tokens of a text from number `at` on, in lower case, with spaces between them, but not between
-    letters that stand side by side in a script without spaces.
+    """Return `count` tokens of a text from number `at` on, in lower case, separated by spaces, except between adjacent
+    letters of a script without spaces.
     """
     found, beside = "", -1
     for start, end in spans[at : at + count]:
@@ -79,7 +79,7 @@ def spelt(text: str, spans: Sequence[tuple[int, int]], at: int, count: int) -> s
 
 
 def taken_out(classifier: Classifier, corpus: Corpus, term: Term) -> Reliance:
-    """Return what becomes of texts of the label that hold the term if it is taken out."""
+    """Return the effect of taking the term out of texts of the label that contain it."""
 
     def change(text: str) -> str:
         spans = list(tokenizer.token_spans(text, classifier.info.max_tokens))
@@ -101,19 +101,19 @@ def places_of(
 
 
 def others(corpus: Corpus, label: int) -> Int64:
-    """Return the numbers of the texts that do not carry a label."""
+    """Return the numbers of the texts that do not have a label."""
     return np.flatnonzero(~corpus.of_label(label))
 
 
 def asked(classifier: Classifier, corpus: Corpus, rows: Int64, label: int, change: Callable[[str], str]) -> Reliance:
-    """Return what a change of some of these texts, drawn at random, does to the answers.
+    """Return the effect on the answers of changing some of these texts, drawn at random.
 
     Args:
         classifier: the model.
         corpus: the texts.
-        rows: numbers of those that may be asked about.
+        rows: numbers of the texts that may be asked about.
         label: the number of the label.
-        change: what is done to a text.
+        change: changes a text.
     """
     chosen = np.random.default_rng(1).permutation(rows)[:ASKED]
     if not len(chosen):
@@ -127,7 +127,7 @@ def asked(classifier: Classifier, corpus: Corpus, rows: Int64, label: int, chang
 def _answered(
     classifier: Classifier, texts: Sequence[str], label: int
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Return of each text whether it is answered with a label, and the probability of that."""
+    """Return for each text whether it is answered with a label, and the label's probability."""
     name, answers = classifier.labels[label], classifier.predict(texts)
     is_answered = [name in one.assigned if one.several else name == one.label for one in answers]
     return np.array(is_answered), np.array([one.probabilities[label] for one in answers], np.float64)

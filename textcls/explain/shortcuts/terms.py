@@ -1,4 +1,4 @@
-"""Which words, pairs and phrases tell a label: candidates, by counts alone.
+"""Find the words, pairs and phrases that predict a label: candidates, by counts alone.
 
 Shapes: O places of a term, K terms, C labels.
 """
@@ -13,30 +13,30 @@ from numpy.typing import NDArray
 from textcls.explain.shortcuts.corpus import END, START, Corpus, Int64, distinct
 
 Float64 = NDArray[np.float64]
-# A term has to stand in so many texts, which are such a share of those of its label; rarer ones matter little.
+# A term has to occur in this many texts, and in this share of the texts of its label; rarer ones matter little.
 LEAST_TEXTS: Final = 12
 LEAST_SHARE: Final = 0.003
-# Such a share of its texts has to carry its label.
+# At least this share of its texts has to have its label.
 PURITY: Final = 0.8
-# The chance that any of all terms is so pure by accident.
+# The probability that any of all terms is this pure by accident.
 CHANCE: Final = 0.05
-# Where a word is nearly always followed by the same one, they are one phrase.
+# If this share of a word's occurrences is followed by the same word, they are one phrase.
 FIXED: Final = 0.8
 LONGEST: Final = 8
-# Where it stands at the edge of nearly all of its texts, a term has a place there.
+# If a term is at the edge of this share of its texts, that is its place.
 AT_EDGE: Final = 0.8
 
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """A word, a pair or a longer phrase that tells a label.
+    """A word, a pair or a longer phrase that predicts a label.
 
     Attributes:
-        words: their numbers.
-        first_O: where it begins in the corpus, at each of its places.
-        label: number of the label that it tells.
-        texts: how many texts hold it.
-        of_label: how many of them carry the label.
+        words: the numbers of its words.
+        first_O: the positions in the corpus at which its occurrences begin.
+        label: number of the label that it predicts.
+        texts: how many texts contain it.
+        of_label: how many of them have the label.
     """
 
     words: tuple[int, ...]
@@ -47,33 +47,33 @@ class Term:
 
     @property
     def lasts(self) -> Int64:
-        """Where it ends."""
+        """The positions at which its occurrences end."""
         return self.first_O + len(self.words) - 1
 
     def rows(self, corpus: Corpus) -> Int64:
-        """Return the numbers of the texts that hold it."""
+        """Return the numbers of the texts that contain it."""
         return distinct(corpus.text_T[self.first_O])
 
     def rows_of_label(self, corpus: Corpus) -> Int64:
-        """Return the numbers of those that carry its label."""
+        """Return the numbers of those that have its label."""
         rows = self.rows(corpus)
         return rows[corpus.of_label(self.label)[rows]]
 
     def place(self, corpus: Corpus) -> str:
-        """Return where it stands in nearly all of its texts: `start`, `end`, or `anywhere`."""
+        """Return its position in nearly all of its texts: `start`, `end`, or `anywhere`."""
         if np.mean(corpus.word_T[self.first_O - 1] == START) > AT_EDGE:
             return "start"
         return "end" if np.mean(corpus.word_T[self.lasts + 1] == END) > AT_EDGE else "anywhere"
 
 
 def candidates(corpus: Corpus, holding: Container[int] | None = None) -> tuple[list[Term], int]:
-    """Return the terms that tell a label beyond chance, and how many terms were looked at.
+    """Return the terms that predict a label beyond chance, and how many terms were examined.
 
-    A pair is left out if it only repeats a word of it that tells the same label.
+    A pair is left out if it only repeats one of its words that predicts the same label.
 
     Args:
         corpus: the texts.
-        holding: one of these words each of the terms that are returned has to hold; None for any.
+        holding: each returned term has to contain one of these words; None for any.
     """
     words, pairs = _Kind.of(corpus, 1), _Kind.of(corpus, 2)
     tested = len(words.keys) + len(pairs.keys)
@@ -93,7 +93,7 @@ def candidates(corpus: Corpus, holding: Container[int] | None = None) -> tuple[l
 
 
 def least_texts(prior: float, texts: int, tested: int) -> int:
-    """Return in how many texts of a label, of this share of all texts, a term must stand to be called out."""
+    """Return how many texts of a label, of this share of all texts, must contain a term for it to be reported."""
     found = max(LEAST_TEXTS, int(np.ceil(LEAST_SHARE * prior * texts)))
     if 0 < prior < 1:
         found = max(found, int(np.ceil(np.log(CHANCE / max(1, tested)) / np.log(prior))))
@@ -102,15 +102,15 @@ def least_texts(prior: float, texts: int, tested: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class _Kind:
-    """All terms of one length that stand in enough texts.
+    """All terms of one length that occur in enough texts.
 
     Attributes:
         length: in words.
         keys: the word, or word * V + word.
-        place_O: where they begin, sorted by term.
+        place_O: the positions at which they begin, sorted by term.
         start_K: the first of the places of each term, and the end of all.
-        text_K: texts that hold it.
-        text_KC: those of each label.
+        text_K: the number of texts that contain each.
+        text_KC: the number of these with each label.
     """
 
     length: int
@@ -147,7 +147,7 @@ class _Kind:
         return cls(length, keys, place_O, start_K, np.bincount(term_H, minlength=len(keys)), text_KC)
 
     def telling(self, corpus: Corpus, tested: int) -> Iterator[tuple[int, int]]:
-        """Yield the number of each term that tells a label, and of the label."""
+        """Yield the number of each term that predicts a label, and that of the label."""
         text_K = self.text_K
         share_KC = self.text_KC / np.maximum(1, text_K)[:, None]
         label_K = (share_KC - corpus.priors).argmax(1)
@@ -167,9 +167,9 @@ class _Kind:
 
 
 def log_chance(of_label: int, texts: int, prior: float) -> float:
-    """Return a bound on the logarithm of the chance that so many of some texts carry a label of this share of all.
+    """Return a bound on the logarithm of the chance that this many of some texts have a label of this share of all.
 
-    It is that of Chernoff, exp(-n KL(k/n || p)), exact where all carry it.
+    It is Chernoff's, exp(-n KL(k/n || p)), exact if all have it.
     """
     share = of_label / texts
     if share <= prior:
@@ -183,7 +183,7 @@ def log_chance(of_label: int, texts: int, prior: float) -> float:
 
 
 def _adds(words: _Kind, pairs: _Kind, k: int, label: int, tested: int, corpus: Corpus) -> bool:
-    """Return whether pair `k` tells its label beyond what each of its words does elsewhere."""
+    """Return whether pair `k` predicts its label better than each of its words does elsewhere."""
     texts, of_label = int(pairs.text_K[k]), int(pairs.text_KC[k, label])
     prior = float(corpus.priors[label])
     for word in pairs.words(k, corpus):
@@ -191,13 +191,13 @@ def _adds(words: _Kind, pairs: _Kind, k: int, label: int, tested: int, corpus: C
         elsewhere = int(words.text_K[number]) - texts
         if elsewhere > 0:
             share = (int(words.text_KC[number, label]) - of_label) / elsewhere
-            # As sure of it as counts allow: a few texts say little.
+            # Smoothed: a few texts say little.
             prior = max(prior, (share * elsewhere + prior * LEAST_TEXTS) / (elsewhere + LEAST_TEXTS))
     return bool(log_chance(of_label, texts, prior) < np.log(CHANCE / tested))
 
 
 def _phrases(corpus: Corpus, first_O: Int64, length: int) -> Iterator[tuple[Int64, int]]:
-    """Yield where a term begins, and its length; then with a word that nearly always stands beside it; and so on."""
+    """Yield the positions of a term, and its length; then with a word that nearly always adjoins it; and so on."""
     word_T = corpus.word_T
     while True:
         yield first_O, length
@@ -214,7 +214,7 @@ def _phrases(corpus: Corpus, first_O: Int64, length: int) -> Iterator[tuple[Int6
 
 
 def _checked(corpus: Corpus, first_O: Int64, length: int, tested: int) -> Term | None:
-    """Return the term that stands there if it tells a label, and nearly always the same."""
+    """Return the term at these positions if it predicts a label, and is nearly always the same."""
     rows = distinct(corpus.text_T[first_O])
     count_C = np.bincount(corpus.labels_of(rows)[1], minlength=corpus.labels)
     label = int((count_C / len(rows) - corpus.priors).argmax())

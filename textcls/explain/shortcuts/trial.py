@@ -1,6 +1,6 @@
-"""What would be found in these very texts: made-up words and numbers are put into copies of them, and looked for.
+"""Test what would be found in these very texts: made-up words and numbers are put into copies of them.
 
-Whether a model goes by them is not asked: it has not seen them. All numbers are read as one here.
+Whether a model relies on them is not tested: it has not seen them. All numbers are read as one here.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,26 +13,26 @@ from textcls.explain.shortcuts.corpus import NUMBER, Corpus, Int64
 from textcls.explain.shortcuts.doubts import judged
 from textcls.explain.shortcuts.terms import FIXED, candidates
 
-# Of the texts of a label. Each share meets each kind in one of three copies: with all of them in one, little would be
-# left to hold them against.
+# Shares of the texts of a label. Each share meets each kind in one of three copies: with all of them in one, too few
+# texts would be left to compare them with.
 SHARES: Final = (0.01, 0.05, 0.2)
 KINDS: Final = ("word", "pair", "number")
 PLACES: Final = ("start", "anywhere", "end")
-# Of longer corpora there is one copy.
+# Longer corpora get a single copy.
 MOST_TOKENS: Final = 1_000_000
-# So many labels get plants, the commonest.
+# This many labels get plants, the commonest.
 LABELS: Final = 2
 
 
 class Trial(NamedTuple):
-    """A plant, and whether it would be found if the model went by it.
+    """A plant, and whether it would be found if the model relied on it.
 
     Attributes:
         kind: `word`, `pair`, or `number`, a sign before any number.
-        place: where it was put: `start`, `end`, `anywhere`.
+        place: its position: `start`, `end`, `anywhere`.
         share: the share of a label's texts that got it.
-        texts: how many these are.
-        found: whether it would be called out beyond doubt.
+        texts: the number of these texts.
+        found: whether it would be reported beyond doubt.
     """
 
     kind: str
@@ -52,8 +52,8 @@ class _Plant(NamedTuple):
 
 
 def trials(corpus: Corpus) -> tuple[Trial, ...]:
-    """Return what would be found of plants of each kind, in each share of the texts of a label; of one share each in
-    very many texts.
+    """Return which plants of each kind would be found, in each share of the texts of a label; in very many texts, in
+    one share each.
 
     Args:
         corpus: the texts, read by `numbers_alike`.
@@ -76,7 +76,7 @@ def _trials(corpus: Corpus, copy: int, random: np.random.Generator) -> Iterator[
 
 
 def _plants(corpus: Corpus, copy: int, random: np.random.Generator) -> Iterator[_Plant]:
-    """Yield what is put into a copy: into each text of a label one thing at the most, and each at another place."""
+    """Yield what is put into a copy: at most one thing into each text of a label, each at another place."""
     word = len(corpus.words)
     for label in np.argsort(-corpus.priors, kind="stable")[:LABELS].tolist():
         free = random.permutation(np.flatnonzero(corpus.of_label(label)))
@@ -85,14 +85,14 @@ def _plants(corpus: Corpus, copy: int, random: np.random.Generator) -> Iterator[
             share = SHARES[(i + copy) % len(SHARES)]
             size = round(share * label_texts)
             rows, free = free[:size], free[size:]
-            # Words that are in no text, whose numbers are the next ones; but for the number behind a new sign.
+            # Words that occur in no text, with the next free numbers; except for the number after a new sign.
             behind = {"word": [], "pair": [word + 1], "number": [corpus.numbers.get(NUMBER, word + 1)]}[kind]
             yield _Plant(kind, place, share, label, rows, (word, *behind))
             word += 2
 
 
 def _planted(corpus: Corpus, plants: Sequence[_Plant], random: np.random.Generator) -> Corpus:
-    """Return a copy of a corpus that holds the plants, as numbers of words alone."""
+    """Return a copy of a corpus that contains the plants, as word numbers only."""
     first_N = np.searchsorted(corpus.text_T, np.arange(len(corpus.texts))) + 1
     at, words, rows = [], [], []
     for plant in plants:
@@ -101,11 +101,11 @@ def _planted(corpus: Corpus, plants: Sequence[_Plant], random: np.random.Generat
         at.append(np.repeat(first_N[plant.rows] + offset_R, len(plant.words)))
         rows.append(np.repeat(plant.rows, len(plant.words)))
         words.append(np.tile(plant.words, len(plant.rows)))
-    place, said = np.concatenate(at), np.concatenate(words)
-    made_up = max(0, said.max(initial=1) + 1 - len(corpus.words))
+    place, word_P = np.concatenate(at), np.concatenate(words)
+    made_up = max(0, word_P.max(initial=1) + 1 - len(corpus.words))
     return replace(
         corpus,
         words=[*corpus.words, *(f"\u27e8made up {i}\u27e9" for i in range(made_up))],
-        word_T=np.insert(corpus.word_T, place, said),
+        word_T=np.insert(corpus.word_T, place, word_P),
         text_T=np.insert(corpus.text_T, place, np.concatenate(rows)),
     )

@@ -106,10 +106,10 @@ class Answering:
         start, notes, bad = time.monotonic(), list[str](), BadRows(skip=self.skip)
         with storage.fetched(job.source) as source, storage.delivered(job.target) as target:
 
-            def named(said: str) -> str:
+            def named(message: str) -> str:
                 """Call the files by the names that a person knows, where these are copies."""
                 shown = storage.without_secrets(job.source), storage.without_secrets(job.target)
-                return said.replace(str(source), shown[0]).replace(str(target), shown[1])
+                return message.replace(str(source), shown[0]).replace(str(target), shown[1])
 
             try:
                 rows = self._predict(classifier, source, target, notes, bad)
@@ -401,5 +401,5 @@ def _refuse_failures(standing: Standing, output: str) -> None:
 
 
 def _reason(name: str, error: TextclsError) -> str:
-    said, shown = str(error), storage.without_secrets(name)
-    return said if shown in said else f"{shown}: {said}"
+    message, shown = str(error), storage.without_secrets(name)
+    return message if shown in message else f"{shown}: {message}"

@@ -119,17 +119,17 @@ def sentence(kind: type[StrictRequest], errors: Sequence[Mapping[str, Any]]) -> 
     first = next((error for error in errors if error["type"] == "extra_forbidden"), errors[0])
     where, problem = first["loc"], first["type"]
     if problem == "too_many_fields":
-        said = first["msg"]
+        message = first["msg"]
     elif not where and problem != "string_unicode":
-        said = f"The body must be a JSON object such as {kind.such_as}"
+        message = f"The body must be a JSON object such as {kind.such_as}"
     elif problem == "extra_forbidden":
         fields = ExplainOptions.model_fields if where[0] == "explain" and len(where) > 1 else kind.model_fields
-        said = f"{_path(where)} is not a field of this request; its fields are {', '.join(fields)}"
+        message = f"{_path(where)} is not a field of this request; its fields are {', '.join(fields)}"
     else:
         phrase = _PHRASES.get(problem) or first["msg"].replace("Input should", "must", 1)
-        said = f"{_path(where) or 'The body'} {phrase}"
+        message = f"{_path(where) or 'The body'} {phrase}"
     more = len(errors) - 1
-    return f"{said} (and {more:,} more problem{'s' if more > 1 else ''})." if more else f"{said}."
+    return f"{message} (and {more:,} more problem{'s' if more > 1 else ''})." if more else f"{message}."
 
 
 def _is_json(content_type: bytes) -> bool:

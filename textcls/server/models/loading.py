@@ -164,12 +164,12 @@ def load_in_process(request: LoadRequest) -> Loaded:
     with _lifeline() as theirs:
         process = _start(theirs)
         try:
-            said, _ = process.communicate(request.to_json(), request.settings.load_seconds)
+            output, _ = process.communicate(request.to_json(), request.settings.load_seconds)
         except subprocess.TimeoutExpired as error:
             # Do not wait for it: a process in a call to a hanging file system does not always end when killed.
             process.kill()
             raise _too_slow(_lines(error.output or b"")[0], request.settings) from error
-    at, found = _lines(said)
+    at, found = _lines(output)
     if found is None:
         what, how = at[-1] if at else "the models", signals.end_of(process.returncode)
         raise SurroundingsError(
@@ -216,10 +216,10 @@ def _no_process(error: OSError) -> SurroundingsError:
     return SurroundingsError(f"No process can be started to read and test the models: {why}; try later.")
 
 
-def _lines(said: bytes) -> tuple[list[str], dict[str, Any] | None]:
+def _lines(output: bytes) -> tuple[list[str], dict[str, Any] | None]:
     """Return which files the process has started on, and its result if it finished."""
     at: list[str] = []
-    for line in said.splitlines():
+    for line in output.splitlines():
         with suppress(ValueError):  # a truncated line
             value = json.loads(line)
             if isinstance(value, dict):
@@ -248,12 +248,12 @@ def main(lifeline: int) -> None:
         _say(json.dumps(path).encode())
 
     try:
-        said = load(request, now).to_json()
+        result = load(request, now).to_json()
     except TextclsError as error:
-        said = _refused(type(error), str(error))
+        result = _refused(type(error), str(error))
     except Exception as error:
-        said = _refused(ArtifactError, f"{at[-1]} cannot be tested ({type(error).__name__}).")
-    _say(said)
+        result = _refused(ArtifactError, f"{at[-1]} cannot be tested ({type(error).__name__}).")
+    _say(result)
 
 
 def _refused(kind: type[TextclsError], message: str) -> bytes:

@@ -28,10 +28,10 @@ def check(path: Path) -> None:
         check_output_path(path)
     except SurroundingsError as error:
         why = error.__cause__
-        said = f" ({os.strerror(why.errno or 0)})" if isinstance(why, OSError) else ""
+        reason = f" ({os.strerror(why.errno or 0)})" if isinstance(why, OSError) else ""
         raise SurroundingsError(
-            f"What is taught is kept in {path}, whose folder cannot be written to{said}: mount it as a writable volume "
-            "of the user of this process, or serve a copy from a folder that is."
+            f"What is taught is kept in {path}, whose folder cannot be written to{reason}: mount it as a "
+            "writable volume of the user of this process, or serve a copy from a folder that is."
         ) from error
 
 

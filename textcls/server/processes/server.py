@@ -127,8 +127,8 @@ class Server(uvicorn.Server):
         self._tasks.discard(task)
         if task.cancelled() or (error := task.exception()) is None:
             return
-        said = str(error) if isinstance(error, TextclsError) else type(error).__name__
-        _LOGGER.error("The server stops, since it cannot go on: %s", said, extra={"where": logs.places(error)})
+        message = str(error) if isinstance(error, TextclsError) else type(error).__name__
+        _LOGGER.error("The server stops, since it cannot go on: %s", message, extra={"where": logs.places(error)})
         self._failure = self._failure or error
         self.should_exit = True
 

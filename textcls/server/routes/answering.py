@@ -82,8 +82,8 @@ def _is_awaited(asked: Exchange, error: Exception) -> bool:
 def refusal(problem: Problem, status: int, message: str, headers: Mapping[str, str] | None = None) -> Ready:
     """Return an error response in the form of `problem`."""
     status, body = problem(status, message)
-    said = [(name.lower().encode(), value.encode()) for name, value in (headers or {}).items()]
-    return Ready(body, status, headers=said)
+    raw_headers = [(name.lower().encode(), value.encode()) for name, value in (headers or {}).items()]
+    return Ready(body, status, headers=raw_headers)
 
 
 class Route(APIRoute):
@@ -118,9 +118,9 @@ def router(dependencies: "Sequence[Depends]", problem: Problem | None = None, *,
     )
 
 
-def json(said: "BaseModel | Mapping[str, Any]", status: int = 200) -> Ready:
+def json(body: "BaseModel | Mapping[str, Any]", status: int = 200) -> Ready:
     """Return an answer as JSON."""
-    return Ready(answers.encode(said if isinstance(said, Mapping) else said.model_dump()), status)
+    return Ready(answers.encode(body if isinstance(body, Mapping) else body.model_dump()), status)
 
 
 def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:

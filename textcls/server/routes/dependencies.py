@@ -80,11 +80,11 @@ async def require_admin_key(asked: Asked) -> None:
 
 def _unauthorized(asked: Exchange, key: bytes) -> RefusalError:
     """Record that a key is refused, and return the error."""
-    said = "This key is not valid" if key else "A key is needed"
+    problem = "This key is not valid" if key else "A key is needed"
     asked.service.refusals.add(
         asked.client, path=asked.route, presented=bool(key), request_id=asked.request_id.decode()
     )
-    return RefusalError(401, f"{said}: send one as 'authorization: Bearer KEY'.", www_authenticate="Bearer")
+    return RefusalError(401, f"{problem}: send one as 'authorization: Bearer KEY'.", www_authenticate="Bearer")
 
 
 # Dependencies of the routers. The scheme is only for the description.

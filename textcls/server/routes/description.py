@@ -35,10 +35,10 @@ async def document(request: Request) -> Response:
 
 
 def _written(app: FastAPI, prefix: str) -> bytes:
-    said: dict[str, Any] = app.openapi()
+    document: dict[str, Any] = app.openapi()
     if prefix:
-        said = {**said, "servers": [{"url": prefix}]}
-    return json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode()
+        document = {**document, "servers": [{"url": prefix}]}
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 @docs.get("/docs", include_in_schema=False)

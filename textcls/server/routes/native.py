@@ -57,8 +57,8 @@ async def models(asked: Asked) -> Response:
     first = generation.get(None)
     teaching = asked.service.teaching
     cards = [_card(served, default=served is first, teaching=teaching) for served in generation.models.values()]
-    said = Models(generation=generation.number, models=cards)
-    return json(said.model_dump(exclude_unset=True))
+    answer = Models(generation=generation.number, models=cards)
+    return json(answer.model_dump(exclude_unset=True))
 
 
 def _card(served: Served, *, default: bool, teaching: bool) -> ModelCard:

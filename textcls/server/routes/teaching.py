@@ -47,8 +47,8 @@ async def labels(name: str, asked: Asked) -> Response:
     """
     generation = asked.service.generation
     served = generation.get(name)
-    said = Labels(model=name, sha256=served.sha256, generation=generation.number, labels=_support(served))
-    return json(said.model_dump(exclude_unset=True))
+    answer = Labels(model=name, sha256=served.sha256, generation=generation.number, labels=_support(served))
+    return json(answer.model_dump(exclude_unset=True))
 
 
 @lessons.post(
@@ -119,10 +119,10 @@ def _support(served: Served) -> list[SupportOfLabel]:
     prototypes = prototypes_of(info, served.classifier.path)
     found = []
     for i, (label, rows) in enumerate(zip(info.labels, prototypes.support, strict=True)):
-        said = SupportOfLabel(label=label, support_rows=len(rows), taught_examples=prototypes.taught(i))
+        support = SupportOfLabel(label=label, support_rows=len(rows), taught_examples=prototypes.taught(i))
         if prototypes.keeps_texts:
-            said.texts = [row.text for row in rows if row.taught and row.text is not None]
-        found.append(said)
+            support.texts = [row.text for row in rows if row.taught and row.text is not None]
+        found.append(support)
     return found
 
 

@@ -1,4 +1,4 @@
-"""From a trained model to one ONNX file. Nothing here knows how a model was trained.
+"""Turn a trained model into one ONNX file. Nothing here depends on how the model was trained.
 
 `text_graph` and `heads` are the two halves of a saved graph: raw text to the sums of its tokens' rows, and from these
 to the outputs. In between stand the lookup tables (`tables`), a row for each word, sequence and n-gram in few bytes:

@@ -1,4 +1,4 @@
-"""What stands in a saved model in the place of lookup tables where token vectors are made of the bits of hashes.
+"""The replacement of lookup tables in a saved model whose token vectors are computed from the bits of hashes.
 
 Shapes: B texts, T tokens, V distinct tokens, K bits; G, X and Y as in
 `textcls_training.export`.
@@ -27,11 +27,11 @@ from textcls_training.models.ensemble import BitView, TrainedModel
 
 @dataclass(frozen=True, slots=True)
 class BitsTable:
-    """One matrix: what each bit adds to a token, of all tokens alike.
+    """A matrix of what each bit adds to a token, the same for all tokens.
 
     Attributes:
         column_KGY: a row for each bit: values and scores if folded, else the entries of a vector.
-        folded: which of the two.
+        folded: whether they are values and scores.
     """
 
     column_KGY: Float32
@@ -39,7 +39,7 @@ class BitsTable:
 
     @classmethod
     def of(cls, model: TrainedModel) -> "BitsTable":
-        """Fold the head and the seeds of a trained model into the matrix where that can be done."""
+        """Fold the head and the seeds of a trained model into the matrix, if possible."""
         (view,) = (view for view in model.views if isinstance(view, BitView))
         if not view.classifier.foldable:
             return cls(view.matrix_KD[:, None], False)
@@ -52,7 +52,7 @@ class BitsTable:
         return groups, columns + 1
 
     def padding_row(self) -> Float32:
-        """Return the row of padding [G, X], as `LookupTables.reserved_rows` has it."""
+        """Return the row of padding [G, X], as in `LookupTables.reserved_rows`."""
         padding_GX = np.zeros(self.shape, np.float32)
         if self.folded:
             padding_GX[:, -2] = NO_SCORE
@@ -73,7 +73,7 @@ class BitsTable:
     def text_graph(self, max_tokens: int) -> onnx.ModelProto:
         """Return the model text [B] -> tokens, known and padding, all [B, T], and the token sums [B, T, G, X].
 
-        Every token is in the vocabulary: none needs to have been seen.
+        Every token counts as known: none needs to have been seen.
         """
         g = StringGraphBuilder("front")
         tokens_BT = name_tokens(g, token_strings(g, max_tokens))
@@ -85,7 +85,7 @@ class BitsTable:
         sum_BTX = g.node("MatMul", bit_BTK, g.constant(2 * flat_KX, np.float32, "bits"))
         sum_BTX = g.node("Sub", sum_BTX, g.constant(flat_KX.sum(0), np.float32))
         sum_BTGY = g.node("Reshape", sum_BTX, g.integers(0, 0, groups, columns))
-        # A squared norm of 1 behind the columns.
+        # A squared norm of 1 after the columns.
         sum_BTGX = g.node("Pad", sum_BTGY, g.integers(0, 0, 0, 0, 0, 0, 0, 1), g.constant(1, np.float32))
         padding_BT11 = g.node("Unsqueeze", "padding", g.integers(2, 3))
         g.node("Where", padding_BT11, g.constant(self.padding_row(), np.float32), sum_BTGX, name="token")

@@ -1,4 +1,4 @@
-"""What the graph of a saved model is written with: nodes and constants, in order. Their names stand in the file."""
+"""Build the graph of a saved model: nodes and constants, in order. Their names are part of the file."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -10,16 +10,16 @@ from onnx import helper, numpy_helper
 from textcls_training.models.opset import OPSET
 
 IR_VERSION: Final = 10
-# Domain and version of the operator that knows the number of a string.
+# Domain and version of the operator that maps strings to numbers.
 STRINGS_DOMAIN: Final = "ai.onnx.ml"
 STRINGS_VERSION: Final = 4
 
 
 class GraphBuilder:
-    """Nodes and constants in order; every method returns the name of its result.
+    """Collect nodes and constants in order; every method returns the name of its result.
 
     Args:
-        prefix: what all names begin with, so that several builders can share a file.
+        prefix: the prefix of all names, so that several builders can share a file.
     """
 
     def __init__(self, prefix: str) -> None:
@@ -46,17 +46,17 @@ class GraphBuilder:
         return name
 
     def exchangeable(self, value: Any, dtype: Any, name: str) -> str:
-        """Add an array that other code exchanges in a finished file, by this very name."""
+        """Add an array that other code replaces in a finished file, by exactly this name."""
         self.constants.append(numpy_helper.from_array(np.array(value, dtype), name))
         return name
 
     def integers(self, *values: int) -> str:
-        """Add a list of 64-bit integers, as axes and shapes are."""
+        """Add a list of 64-bit integers, such as axes and shapes."""
         return self.constant(values, np.int64)
 
 
 def make_model(graph: onnx.GraphProto) -> onnx.ModelProto:
-    """Return a model of the operators that saved models are made of."""
+    """Return a model with the operator sets of saved models."""
     opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("com.microsoft", 1)]
     if any(node.domain == STRINGS_DOMAIN for node in graph.node):
         opsets.append(helper.make_opsetid(STRINGS_DOMAIN, STRINGS_VERSION))

@@ -1,5 +1,5 @@
-"""What lookup tables could hold: every feature of the training texts, and words that only a file of vectors knows; the
-row of each, and what it is worth.
+"""The candidates for lookup tables: every feature of the training texts, and words known only from a file of vectors;
+the row of each, and its worth.
 
 Shapes as in `textcls_training.export`; V features of a view, N features of a kind, K rows that a word owns.
 """
@@ -21,9 +21,9 @@ from textcls_training.data.vector_space import VectorSpace
 from textcls_training.export.quantize import QuantizedRows
 from textcls_training.models.ensemble import TableView, TrainedModel
 
-# Of an n-gram beside a word that moves the logits as much: only words out of vocabulary need it.
+# The relative worth of an n-gram that moves the logits as much as a word: only words out of vocabulary need it.
 NGRAM_WORTH: Final = 0.3
-# Rows that are folded at a time, and numbers: of many labels, values take far more memory than vectors.
+# The most rows, and numbers, that are folded at a time: with many labels, values take far more memory than vectors.
 SLICE, SLICE_NUMBERS = 65_536, 1 << 24
 
 
@@ -33,9 +33,9 @@ class Candidates:
 
     Attributes:
         hash_R: their hashes, all different.
-        columns: those of each view that they are part of [R, G, Y], by the number of the view.
+        columns: the columns in each view that they are part of [R, G, Y], by the number of the view.
         squared_norms: squared feature norms there [R].
-        worth_R: how much answers would change without it, in no particular unit.
+        worth_R: how much answers would change without it, in arbitrary units.
         bits: the bits of a column.
     """
 
@@ -65,14 +65,14 @@ class Candidates:
         return size
 
     def quantized(self, view: int, which: Int64) -> QuantizedRows | None:
-        """Return the rows of the features `which` in a view; None where they are no part of it."""
+        """Return the rows of the features `which` in a view; None if they are not part of it."""
         if view not in self.columns:
             return None
         return QuantizedRows.of(self.columns[view][which], self.squared_norms[view][which], self.bits)
 
 
 class CandidateKinds(NamedTuple):
-    """What could be in the tables, by kind.
+    """The candidates for the tables, by kind.
 
     Attributes:
         words: the words of the training texts, in all views.
@@ -98,7 +98,7 @@ class CandidateKinds(NamedTuple):
         return [kind for kind in self if kind is not None]
 
     def take(self, which: Sequence[Bools]) -> "CandidateKinds":
-        """Return of each kind that there is the features marked."""
+        """Return the marked features of each existing kind."""
         there = [name for name, kind in self._asdict().items() if kind is not None]
         kinds = [kind.take(marked) for kind, marked in zip(self.all, which, strict=True)]
         return self._replace(**dict(zip(there, kinds, strict=True)))
@@ -143,7 +143,7 @@ def _sequences(corpus: Corpus, space: FeatureSpace) -> Uint32:
 def _unseen_words(
     views: Sequence["_WeightedRows"], space: VectorSpace, types: Sequence[str], tokens: int
 ) -> Candidates:
-    """Words that are none of `types` but have vectors, worth as often as they are expected in so many tokens."""
+    """Return words that are not in `types` but have vectors; their worth is the expected frequency among `tokens`."""
     new = np.ones(len(space.vectors.words), np.bool_)
     number_N = space.vectors.numbers(types)
     new[number_N[number_N >= 0]] = False
@@ -152,7 +152,7 @@ def _unseen_words(
 
 
 class _WeightedRows:
-    """The rows of a view times their weights, with the squares of these."""
+    """The rows of a view times their weights, with the squared weights."""
 
     def __init__(self, number: int, view: TableView, column_VGY: Float32, worth_V: Float32) -> None:
         self.number, self.view = number, view
@@ -163,7 +163,7 @@ class _WeightedRows:
 
     @classmethod
     def of(cls, number: int, view: TableView, ensemble_weight: float, *, folds: bool) -> "_WeightedRows":
-        """Fold a view where that can be done; where not, folded rows only rank vectors, and are not kept."""
+        """Fold a view if possible; if not, folded rows only rank vectors, and are not kept."""
         folded, worth = [], []
         table_VD = view.table_VD
         rows = min(SLICE, max(1, SLICE_NUMBERS // (view.classifier.config.seeds * (view.classifier.labels + 1))))
@@ -177,10 +177,10 @@ class _WeightedRows:
         return cls(number, view, np.concatenate(folded) if folded else table_VD[:, None], np.concatenate(worth))
 
     def sums(self, row_NK: NDArray[np.int32]) -> tuple[Float32, Float32]:
-        """Return the sums over some rows each: columns [N, G, Y], squared norms [N]."""
+        """Return the sums over each list of rows: columns [N, G, Y], squared norms [N]."""
         sum_NX = self.column_VX[row_NK[:, 0]]
         for row_N in row_NK.T[1:]:
-            # Row 0 is nothing, and most words have few n-grams.
+            # Row 0 is empty, and most words have few n-grams.
             there = np.flatnonzero(row_N)
             sum_NX[there] += self.column_VX[row_N[there]]
         return sum_NX[:, :-1].reshape(len(row_NK), *self.shape), sum_NX[:, -1]
@@ -189,7 +189,7 @@ class _WeightedRows:
 def _words(
     views: Sequence[_WeightedRows], types: Sequence[str], count: Int64 | Float32, bits: Literal[4, 8]
 ) -> Candidates:
-    """Words with all that they own in each view: their own row, and those of their n-grams."""
+    """Return words with all that they own in each view: their own row, and those of their n-grams."""
     hash_N = features.word_hashes(types)
     columns, squared_norms, worth_N = {}, {}, np.zeros(len(types), np.float32)
     for rows in views:
@@ -201,7 +201,7 @@ def _words(
 
 
 def _features(views: Sequence[_WeightedRows], hash_N: Uint32, count: Int64) -> Candidates:
-    """Features that are rows of their own in each of these views."""
+    """Return features that have rows of their own in each of these views."""
     columns, squared_norms, worth_N = {}, {}, np.zeros(len(hash_N), np.float32)
     for rows in views:
         assert isinstance(rows.view.space, FeatureSpace)
@@ -216,7 +216,7 @@ def _often(count: Int64 | Float32) -> Float32:
 
 
 def _unique(hashes: Uint32) -> tuple[Uint32, Int64]:
-    """Return the distinct ones of some hashes, sorted, and how often each comes. They are sorted where they lie."""
+    """Return the distinct hashes, sorted, and how often each occurs. The array is sorted in place."""
     hashes.sort()
     first = np.ones(len(hashes), np.bool_)
     np.not_equal(hashes[1:], hashes[:-1], out=first[1:])

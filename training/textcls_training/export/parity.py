@@ -1,4 +1,4 @@
-"""Whether a file answers as the trained model does, which is asked before it is written.
+"""Check, before a file is written, that it answers as the trained model does.
 
 Both add up the same numbers in another order, so what they may differ by grows with the sizes of what is added up, not
 with the sum: long texts say much for and against a label.
@@ -24,7 +24,7 @@ from textcls_training.export.heads.column_head import ColumnHead
 from textcls_training.export.heads.outputs import OUTPUTS
 from textcls_training.export.heads.scoring_head import ScoringHead
 
-# Of what is added up: 840 units of rounding.
+# Relative to the size of what is added up: 840 units of rounding.
 TOLERANCE: Final = 1e-4
 PARITY_TEXTS: Final = (
     "",
@@ -38,14 +38,14 @@ PARITY_TEXTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Parity:
-    """A trained model, as a file of it has to answer.
+    """A trained model, and the answers that its file must give.
 
     Attributes:
         tables: what its text graph reads.
         head: its scoring head.
         max_tokens: tokens of a text that are read.
         types: words of the training.
-        corpus: its texts, of which the longest is asked, too; None for none.
+        corpus: its texts, the longest of which is also asked; None for none.
     """
 
     tables: Any
@@ -55,9 +55,9 @@ class Parity:
     corpus: Corpus | None = None
 
     def batches(self) -> Iterator[list[str]]:
-        """Yield what both are asked: awkward texts and words of the training, more than is read, its longest text.
+        """Yield the texts for both: awkward texts and training words, more tokens than are read, the longest text.
 
-        Long texts come by themselves: with thousands of labels a batch that is padded to one takes gigabytes.
+        Long texts come separately: with thousands of labels a batch that is padded to one takes gigabytes.
         """
         yield [*PARITY_TEXTS, " ".join(self.types[:200])]
         yield ["more words than are read " * (self.max_tokens // 5 + 1)]
@@ -95,12 +95,12 @@ class Parity:
 
 
 def write_checked(content: bytes, path: Path, parity: Parity) -> None:
-    """Write a model file to `path`, or, where it does not answer as the trained model, beside it: nothing is lost.
+    """Write a model file to `path` or, if its answers differ from the trained model's, beside it: nothing is lost.
 
     Raises:
         ConfigError: training diverged; nothing is written.
         ArtifactError: the model and ONNX Runtime disagree.
-        SurroundingsError: it cannot be written there; the message says where it is.
+        SurroundingsError: it cannot be written there; the message says where it was written instead.
     """
     try:
         parity.check(content)
@@ -115,7 +115,7 @@ def write_checked(content: bytes, path: Path, parity: Parity) -> None:
 
 
 def sizes(logit_NC: NDArray[Any], contribution_NTC: NDArray[Any]) -> Float64:
-    """Return of each text [N] how much is added up for the label of which it is most, and 1 at least."""
+    """Return for each text [N] the largest amount that is added up for a label, at least 1."""
     added_NC = np.maximum(np.abs(logit_NC), np.abs(contribution_NTC).sum(1, dtype=np.float64))
     return np.asarray(1 + added_NC.max(1), np.float64)
 

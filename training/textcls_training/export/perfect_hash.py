@@ -34,7 +34,7 @@ class PerfectHash:
         displacement: the displacement of each block, in units of `SPREAD`; a power of two of them.
         slots: number of slots.
         slot_R: the slot of each row.
-        kinds: how many rows there are of each kind, which stand one behind another; slots rise within a kind.
+        kinds: the number of rows of each kind, which are stored one after another; slots rise within a kind.
         fingerprint_R: the high bits of each row's hash.
         padding_slot: the slot of the hash that leads to row R.
     """
@@ -48,7 +48,7 @@ class PerfectHash:
 
     @property
     def absent(self) -> int:
-        """The row of a hash that is not here."""
+        """The row of a hash that is absent."""
         return len(self.slot_R) + 1
 
     def rows(self, hashes: Uint32) -> Int64:
@@ -63,7 +63,7 @@ class PerfectHash:
 
     @classmethod
     def of(cls, *kinds: Uint32) -> tuple["PerfectHash", list[Int64]]:
-        """Return a perfect hash of some kinds of features, all different, and which of its kind each of the rows is."""
+        """Return a perfect hash of some kinds of distinct features, and the index within its kind of each row."""
         # No feature may stand where the text graph looks for what is not there: behind a text and behind a cut.
         end = features.end_hash()
         around = features.bigram_hashes(np.array([features.START, end], np.uint32), np.array([end, end], np.uint32))
@@ -89,7 +89,7 @@ class PerfectHash:
 
     @staticmethod
     def size(rows: Int64, kinds: int = 2) -> Int64:
-        """About how many bytes perfect hashes of so many rows take; each kind of rows has a bit for each slot."""
+        """Return approximately how many bytes perfect hashes of this many rows take; each kind has a bit per slot."""
         return rows + _blocks(rows) + (SLOTS_PER_ROW / 8 * max(2, kinds) * rows).astype(np.int64)
 
 
@@ -99,7 +99,7 @@ def _blocks(rows: Int64) -> Int64:
 
 def _slot(hashes: Uint32, displacement: NDArray[np.uint8], slots: int) -> Int64:
     moved = hashes ^ displacement * np.uint32(SPREAD)
-    # As the graph reads it: 32 bits with a sign, and a remainder that has none.
+    # As in the graph: signed 32 bits, and a non-negative remainder.
     return moved.view(np.int32).astype(np.int64) % slots
 
 
@@ -122,7 +122,7 @@ def _displace(hash_M: Uint32, slots: int) -> NDArray[np.uint8] | None:
             if not len(waiting):
                 break
             hash_PS = hash_M[by_block[first_B[waiting][:, None] + np.arange(size)]]
-            # Not all blocks move alike, so that they do not crowd the same places.
+            # Blocks move differently, so that they do not crowd the same places.
             displacement_P = (attempt + waiting).astype(np.uint8)
             slot_PS = _slot(hash_PS, displacement_P[:, None], slots)
             sorted_PS = np.sort(slot_PS, 1)

@@ -1,4 +1,4 @@
-"""Pruning: the lookup tables of a trained model, of what is worth its bytes. Shapes as in `textcls_training.export`."""
+"""Pruning: lookup tables of the features that are worth their bytes. Shapes as in `textcls_training.export`."""
 
 from dataclasses import replace
 from typing import Final
@@ -15,16 +15,16 @@ from textcls_training.export.tables import LookupTables
 from textcls_training.models.ensemble import TrainedModel
 from textcls_training.torch_parts import torch_part
 
-# What stands in a file beside the tables: the token rule, the nodes, the metadata.
+# The bytes of a file besides the tables: the token rule, the nodes, the metadata.
 OVERHEAD_BYTES: Final = 43_000
-# The nodes of a third view, and what the metadata say of its vectors.
+# The bytes of the nodes of a third view, and of the metadata on its vectors.
 VECTORS_BYTES: Final = 10_000
-# The nodes that count each distinct token once.
+# The bytes of the nodes that count each distinct token once.
 DISTINCT_BYTES: Final = 2_000
 
 
 def budget(size: Size, labels: int) -> int | None:
-    """Return the most bytes of a saved model, None for no bound; a row of many labels is longer."""
+    """Return the most bytes of a saved model, None for no limit; a row is longer with many labels."""
     more = 100_000 * max(0, labels - 10)
     return {"tiny": 300_000, "small": 1_000_000, "default": 3_000_000 + more, "full": None}[size]
 
@@ -35,10 +35,10 @@ def lookup_tables(model: TrainedModel, corpus: Corpus, max_bytes: int | None = N
     Args:
         model: the trained model.
         corpus: the texts that it was trained on.
-        max_bytes: size of the file. What changes answers least for its size is pruned first.
+        max_bytes: size of the file. The features that change answers least for their size are pruned first.
 
     Raises:
-        ConfigError: there are rows, and not one of them fits.
+        ConfigError: there are rows, but not one of them fits.
     """
     every = kept = list_candidates(model, corpus)
     if max_bytes is not None:
@@ -57,7 +57,7 @@ def _rows(kinds: list[Candidates]) -> int:
 
 
 def _head_bytes(model: TrainedModel) -> int:
-    """At most so many bytes take the weights of the scoring head, what the metadata say of each label, and vectors."""
+    """Return an upper bound of the bytes of the scoring head's weights, the metadata per label, and vectors."""
     size = 100 * model.classifiers[0].labels
     if model.vector_view is not None:
         size += VECTORS_BYTES
@@ -72,7 +72,7 @@ def _head_bytes(model: TrainedModel) -> int:
 
 
 def _pruned(every: CandidateKinds, max_bytes: int) -> CandidateKinds:
-    """Leave out what is worth least for its bytes, of all kinds alike, until the rest takes at most `max_bytes`."""
+    """Leave out the features with the least worth per byte, of any kind, until the rest takes at most `max_bytes`."""
     kinds = every.all
     sizes = [len(kind.hash_R) for kind in kinds]
     kind_N = np.repeat(np.arange(len(kinds)), sizes)

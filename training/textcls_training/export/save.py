@@ -46,7 +46,7 @@ def build_graph(tables: Tables, head: ScoringHead, max_tokens: int) -> onnx.Mode
     """Return the whole graph: raw text in, every output of `textcls.model.artifact` out.
 
     Args:
-        tables: what the text graph reads.
+        tables: the tables of the text graph.
         head: from the token sums on.
         max_tokens: tokens of a text that are read.
     """
@@ -77,7 +77,7 @@ def save(
 ) -> None:
     """Join, check against the trained model, also on the longest text of `corpus`, and write to `path`.
 
-    Of `columns` beside the text, if there are any, the logits have what they add.
+    The logits include what `columns` beside the text add, if there are any.
 
     Raises:
         ConfigError: training diverged: the model's answers are not finite; nothing is written.

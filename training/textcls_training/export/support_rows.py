@@ -12,7 +12,7 @@ def check_support_rows(labels: Sequence[str]) -> int:
     """Return how many support rows the labels of some rows will have.
 
     Raises:
-        ConfigError: they are too many for a file.
+        ConfigError: there are too many for a file.
     """
     counts = Counter(labels)
     rows = sum(count if count <= MOST_SINGLE else MEANS for count in counts.values())

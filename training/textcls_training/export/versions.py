@@ -1,4 +1,4 @@
-"""What a saved model was made with."""
+"""The versions of the packages that a saved model was made with."""
 
 import platform
 from functools import cache
@@ -8,12 +8,12 @@ from typing import Final
 from textcls_training.config.resolve import Trainers
 
 VERSIONS_OF: Final = ("textcls", "onnx", "onnxruntime", "numpy", "numba", "scipy", "mmh3")
-# Beside them, of a model that the reference has trained.
+# Additional packages, for a model trained by the reference.
 REFERENCE: Final = ("torch",)
 
 
 def versions(impl: Trainers) -> dict[str, str]:
-    """Return the version of each package whose work is in a saved model, and of Python."""
+    """Return the version of each package that contributes to a saved model, and of Python."""
     names = (*VERSIONS_OF, *REFERENCE) if impl == "reference" else VERSIONS_OF
     return {name: _version(name) for name in names} | {"python": platform.python_version()}
 

@@ -1,8 +1,8 @@
-"""What a trainer is, whatever it is made of: one fit, a fresh model and the passes over the rows that train it.
+"""The interface of all trainers: one fit, a fresh model and the passes over the rows that train it.
 
-There are three: `textcls_torch.fit.trainer`, the reference, in PyTorch; `textcls_training.fit.compiled`, one compiled
-loop for the default model; and `textcls_training.fit.one_vs_rest`, machines of one label each. Which of the first two a
-training has is settled before it begins (`textcls_training.config.resolve`); the third may be tried beside the second.
+There are three: `textcls_torch.fit.trainer`, the reference, in PyTorch; `textcls_training.fit.compiled`, the compiled
+trainer; and `textcls_training.fit.one_vs_rest`, support vector machines. Which of the first two is used is decided
+before training (`textcls_training.config.resolve`); the third may be tried beside the second.
 """
 
 from abc import ABC, abstractmethod
@@ -39,11 +39,11 @@ class AnyTrainer(ABC):
     """One fit: a fresh model, and the passes that train it. Shapes: V views, R texts of a prediction, C labels.
 
     Attributes:
-        stop: where training looks whether to go on, at each step or every few.
-        epochs: how many whole epochs there were.
-        step_number: how many steps.
+        stop: checked at every step, or every few, to decide whether training continues.
+        epochs: how many whole epochs have been completed.
+        step_number: how many steps have been taken.
         steps: how many there are in all epochs, over which rates rise and fall.
-        keep: called between steps, now and then, for whoever keeps the state of the fit.
+        keep: called between steps from time to time, to keep the state of the fit.
     """
 
     def __init__(self, dataset: Dataset, classes: int, config: ResolvedConfig, stop: Stop | None = None) -> None:
@@ -72,10 +72,10 @@ class AnyTrainer(ABC):
 
     @contextmanager
     def keeping(self, keep: Callable[[], None]) -> Iterator[None]:
-        """Call `keep` between steps while the block lasts, and not hold it any longer.
+        """Call `keep` between steps during the block, and drop the reference to it afterwards.
 
-        It holds the trainer in its turn, and a circle of the two would stay in memory until the garbage collector
-        comes, which counts objects, not the size of tables.
+        It refers to the trainer, and a reference cycle of the two would stay in memory until the garbage collector
+        runs, which counts objects, not the size of tables.
         """
         self.keep = keep
         try:
@@ -84,30 +84,30 @@ class AnyTrainer(ABC):
             self.keep = _nobody
 
     def at_work(self) -> AbstractContextManager[object]:
-        """Have all that epochs need beside what the trainer holds, while a block lasts: by default nothing."""
+        """Provide what epochs need besides the trainer's own data during a block: by default nothing."""
         return nullcontext()
 
     def batches(self, number: int) -> Iterator[Int64]:
-        """Yield the batches of an epoch, in an order that depends on seed and epoch alone; those left if it goes on."""
+        """Yield the batches of an epoch, in an order that depends only on seed and epoch; when resuming, the rest."""
         rng = np.random.default_rng([self.config.seed, number])
         taken, self._resumed_at = max(0, self._resumed_at - (number - 1) * self.steps_an_epoch), 0
         batches = epoch_batches(self.dataset.corpus.lengths(), self.config.optim.batch_size, rng)
         return islice(batches, taken, None)
 
     def state(self) -> FitState:
-        """Return all that later steps depend on; the arrays are those that training goes on with."""
+        """Return all that later steps depend on; the arrays are those that training continues with."""
         epochs, within = divmod(self.step_number, max(1, self.steps_an_epoch))
         where = f"in epoch {epochs + 1}" if within else f"after epoch {epochs}"
         arrays = {STEPS_TAKEN: np.array(self.step_number), **self.arrays()}
         return FitState(arrays, f"{where} of {self.config.epochs}", self.step_number >= self.steps)
 
     def with_spaces(self, state: FitState) -> FitState:
-        """Return the state in which a fit ends with what another training needs to begin with it."""
+        """Return the final state of a fit with what another training needs to begin with it."""
         return replace(state, arrays={**state.arrays, **self.spaces()})
 
     def begin(self, checkpoint: Checkpoint, callback: Callback = NOBODY) -> Arrays | None:
-        """Begin with what an earlier training has learned, if there was one, or go on from the checkpoint, if there is
-        one; return its arrays.
+        """Begin with what an earlier training has learned, if there was one, or resume from the checkpoint, if any;
+        return its arrays.
         """
         learned, arrays = checkpoint.learned(), checkpoint.load()
         if learned is not None:
@@ -117,7 +117,7 @@ class AnyTrainer(ABC):
         return arrays
 
     def resume(self, arrays: Arrays, callback: Callback = NOBODY) -> None:
-        """Go on from the arrays of a state.
+        """Resume from the arrays of a state.
 
         Raises:
             ValueError: they are of another model.
@@ -143,11 +143,11 @@ class AnyTrainer(ABC):
 
     @abstractmethod
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all arrays that steps change, by name: not copies, but what is changed."""
+        """Return all arrays that steps change, by name: the arrays themselves, not copies."""
 
     @abstractmethod
     def spaces(self) -> dict[str, NDArray[Any]]:
-        """Return which features the rows are of, by the names of the views."""
+        """Return which features the rows stand for, by the names of the views."""
 
     @abstractmethod
     def begin_with(self, learned: Learned) -> None:

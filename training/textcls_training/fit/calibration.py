@@ -1,4 +1,4 @@
-"""What validation rows fit: how much each view counts in the ensemble, and how sure its answers are.
+"""Calibration on validation rows: the weight of each view in the ensemble, and the confidence of its answers.
 
 Temperature scaling (Guo et al. 2017, arXiv 1706.04599, section 4.2) divides logits by one number that makes
 probabilities honest. With several views there is a weight for each, which makes it stacking (Wolpert 1992) with a
@@ -18,12 +18,12 @@ from textcls_training.fit.view_weights import Slopes, fit_weights, products
 from textcls_training.models.calibration import Calibration, log_softmax
 
 MIN_ROWS = 50
-# The part of its loss to which a calibration is sure that is compared with others, and not kept.
+# The relative accuracy of the loss for a calibration that is only compared with others, and not kept.
 ROUGHLY = 1e-6
-# Numbers of a view that are looked at at once. What is no more than that, hardly anything but thousands of labels, is
-# added up in one order, and takes tens of megabytes.
+# The most numbers of a view that are processed at once. Smaller inputs, nearly all but those with thousands of
+# labels, are summed in one order, and take tens of megabytes.
 BLOCK = 1 << 18
-# Where the last bits of a sum do not count: what the caches of a processor hold, with what is made of it.
+# The block size if the last bits of a sum do not matter: data and intermediate results fit into the caches.
 SMALL_BLOCK = 1 << 15
 
 
@@ -37,16 +37,16 @@ def log_losses(logits_RC: Float32, label_R: Int64, temperature: float = 1.0) -> 
 
 
 def fit(logits_VRC: Float32, label_R: Int64, near: Calibration | None = None) -> Calibration:
-    """Return the calibration of least cross-entropy; equal ensemble weights and temperature 1 below `MIN_ROWS` rows.
+    """Return the calibration with the least cross-entropy; equal weights and temperature 1 below `MIN_ROWS` rows.
 
     The right label counts (n + 1) / (n + 2) on n rows and the others share the rest (Platt 1999, section 2.2): n right
-    answers in a row do not prove that the next one is certain. Views are drawn together by the weight of one row.
+    answers in a row do not prove that the next one is certain. Views are pulled together with the weight of one row.
 
     Args:
-        logits_VRC: of validation rows, a view each.
+        logits_VRC: the logits of validation rows, for each view.
         label_R: the label of the rows.
-        near: a calibration that this one is near, as that of the epoch before: the search begins there, and ends where
-            the loss is right to `ROUGHLY`.
+        near: a calibration close to this one, such as that of the epoch before: the search begins there, and ends when
+            the loss is accurate to `ROUGHLY`.
     """
     views, rows, _ = logits_VRC.shape
     if rows < MIN_ROWS:

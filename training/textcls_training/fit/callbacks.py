@@ -1,22 +1,22 @@
-"""Who is told how a training goes."""
+"""Callbacks that are notified of the progress of a training."""
 
 from typing import Final, Protocol
 
 
 class Callback(Protocol):
-    """Who wants to know how a training goes."""
+    """A receiver of notifications about a training."""
 
     def phase(self, name: str, rows: int) -> None:
-        """A new pass begins: `rows` rows over all its epochs."""
+        """Begin a new pass: `rows` rows over all its epochs."""
 
     def step(self, rows: int, loss: float | None = None) -> None:
-        """A step was taken; what learns nothing has no loss."""
+        """Report a step; one that learns nothing has no loss."""
 
     def note(self, text: str) -> None:
-        """Something happened that is worth a line."""
+        """Report something that is worth a line."""
 
     def epoch(self, number: int, score: float | None) -> None:
-        """An epoch is over: the share of right answers on validation rows, None without any."""
+        """Report the end of an epoch: the share of right answers on validation rows, None without any."""
 
 
 class _Nobody:

@@ -1,7 +1,7 @@
-"""The training loop: fit and validate on train-valid splits, select the epoch there, then train on all rows; of very
-many rows (`ResolvedConfig.refit`) the fit that was validated is kept.
+"""The training loop: fit and validate on train-valid splits, select the epoch there, then train on all rows; with very
+many rows (`ResolvedConfig.refit`) the validated fit is kept.
 
-Fits share nothing, so two may run side by side: the result is the same bytes as of one after the other.
+Fits share nothing, so two may run side by side: the result has the same bytes as running one after the other.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,25 +28,25 @@ from textcls_training.state.checkpoints import NOWHERE, Checkpoint, Checkpoints,
 from textcls_training.torch_parts import torch_part
 
 COMPILING = "Compiling the training loops for this machine; this happens once and takes up to half a minute."
-# What the fit on all rows is called where its state is kept.
+# The name under which the state of the fit on all rows is kept.
 ALL_ROWS = "all rows"
-# By how many standard errors validation rows have to prefer vectors on trial, where they are less than such a share of
-# all rows.
+# By how many standard errors validation rows must prefer vectors on trial, if they are fewer than this share of all
+# rows.
 VECTORS_ERRORS = 0.5
 FEW_VALIDATION = 0.2
-# What is kept of validation rows over all epochs: 400 MB.
+# The most numbers kept of the logits of validation rows over all epochs: 400 MB.
 MOST_LOGITS = 100_000_000
-# In the state of a fit: how many epochs were validated, and the logits of those that are kept.
+# Names in the state of a fit: the number of validated epochs, and the logits of those that are kept.
 _VALIDATED, _LOGITS = "validated", "logits"
 
 
 def split_name(number: int, splits: int) -> str:
-    """Return what the fit of a split, numbered from 0, is called where its state is kept."""
+    """Return the name under which the state of the fit of a split, numbered from 0, is kept."""
     return f"split {number + 1} of {splits}"
 
 
 def all_rows_to(epochs: int, config: ResolvedConfig) -> str:
-    """Return what the fit is called whose model is saved: on all rows, or those of the one split, for so long."""
+    """Return the name of the fit whose model is saved: on all rows, or those of the one split, for `epochs` epochs."""
     if epochs != config.epochs:
         return f"{ALL_ROWS} to epoch {epochs}"
     return ALL_ROWS if config.refit else split_name(0, 1)
@@ -95,10 +95,10 @@ class ValidatedFit:
         """Train for all epochs, or until a stop is requested, and validate each whole one.
 
         Args:
-            name: what the callback is told.
-            callback: told of progress.
-            checkpoint: where the state of the fit is kept, and from which it goes on.
-            keep: whether this is the fit that is kept at a stop, which its first validation makes possible.
+            name: the name for the callback.
+            callback: notified of progress.
+            checkpoint: where the state of the fit is kept, and where it resumes from.
+            keep: whether this is the fit that is kept on a stop, which its first validation makes possible.
         """
         trainer = self.trainer
         callback.phase(name, trainer.config.epochs * len(trainer.dataset.labels))
@@ -141,7 +141,7 @@ class ValidatedFit:
         return self._validation.right(self.logits[-1].mean(0)).share if len(self._validation) else None
 
     def as_it_stands(self) -> SelectionResult:
-        """Validate and calibrate the fit once more, in the middle of an epoch or not."""
+        """Validate and calibrate the fit once more, even in the middle of an epoch."""
         logits_VRC = self.trainer.predict(self._encoded)
         found = self._validation.calibrate(logits_VRC)
         combined_RC = found.combine(logits_VRC)
@@ -153,13 +153,13 @@ class ValidatedFit:
 
 
 class CrossFit:
-    """Fits on each split, and one on all rows, that are either run one after the other or in two threads.
+    """Fits on each split, and one on all rows, run either one after the other or in two threads.
 
     Attributes:
         logits: the logits of the validation rows of each split, after each epoch.
         parts: likewise `ValidatedFit.parts`.
         final: the fit on all rows, once there is one.
-        kept: the fit of the first split, which is what a stop keeps.
+        kept: the fit of the first split, which is kept on a stop.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class CrossFit:
         self.kept: ValidatedFit | None = None
 
     def run(self, callback: Callback) -> tuple[SelectionResult, AnyTrainer]:
-        """Return what the validation rows select, and the fit to keep.
+        """Return the selection on the validation rows, and the fit to keep.
 
         Raises:
             KeyboardInterrupt: a stop was requested before it was possible.
@@ -212,7 +212,7 @@ class CrossFit:
             left_out = beside.submit(select, validation, others, self.config.epochs)
             selected = select(validation, by_epoch, self.config.epochs)
             without = left_out.result()
-        # A tenth of the rows tells little, and of many rows vectors bring something more often than not.
+        # A tenth of the rows says little, and with many rows vectors help more often than not.
         few = len(validation) < FEW_VALIDATION * len(self.dataset.labels)
         if better(selected, without, VECTORS_ERRORS if few else 1.0):
             return selected
@@ -234,7 +234,7 @@ class CrossFit:
     def _fit_in_two_threads(self, callback: Callback) -> None:
         """Fit every other split here; beside it, in a second thread, all rows for all epochs, and the other splits.
 
-        The fit on all rows is the right one whenever the last epoch is selected.
+        The fit on all rows is the right one if the last epoch is selected.
         """
         jobs: list[Callable[[], None]] = [self._fit_all]
         for i in range(1, len(self.splits), 2):
@@ -261,7 +261,7 @@ class CrossFit:
         self.stop.requested = True
 
     def _as_it_stands(self) -> tuple[SelectionResult, AnyTrainer]:
-        """Return the fit of the first split: what is said of it is measured on itself, on rows that it has not seen."""
+        """Return the fit of the first split: what is reported is measured on this fit, on rows that it has not seen."""
         if self.kept is None or not self.stop.possible:  # requested by other means than `possible` allows
             raise KeyboardInterrupt
         return self.kept.as_it_stands(), self.kept.trainer

@@ -1,4 +1,4 @@
-"""Where a training runs: compiled loops on the CPU, the reference where PyTorch finds something better."""
+"""The device of a training: compiled loops on the CPU, or the reference if PyTorch finds something better."""
 
 from textcls_training.config.resolve import Trainers
 from textcls_training.config.settings import Device
@@ -15,7 +15,7 @@ def on_gpu(impl: Trainers, name: Device) -> bool:
 
 
 def device_type(name: Device) -> str:
-    """Return what PyTorch calls the kind of the device called `name`: "cpu" or "cuda".
+    """Return PyTorch's type of the device called `name`: "cpu" or "cuda".
 
     Raises:
         SurroundingsError: a GPU is asked for, and there is none.

@@ -1,4 +1,4 @@
-"""Ending a training early: who asks for it, and how Ctrl-C does. What has been learned so far may be worth keeping."""
+"""End a training early, on request or by Ctrl-C. What has been learned so far may be worth keeping."""
 
 import os
 import signal
@@ -18,9 +18,9 @@ class Stop:
     """A request to end a training early, and to keep what it has learned.
 
     Attributes:
-        requested: set by whoever wants it to end; every step looks here.
-        possible: whether something is worth keeping: set by the training once its first fold was validated. Before, a
-            training can only be broken off.
+        requested: set to end the training; checked at every step.
+        possible: whether something is worth keeping: set by the training once its first fold was validated. Before
+            that, a training can only be aborted.
     """
 
     requested: bool = False
@@ -29,9 +29,9 @@ class Stop:
 
 @contextmanager
 def stopped_by_ctrl_c(*, quiet: bool) -> Iterator[Stop]:
-    """Let Ctrl-C inside request a stop once one is possible; before, and the second time, it interrupts as ever.
+    """Let Ctrl-C inside request a stop once one is possible; before, and the second time, it interrupts as usual.
 
-    Outside the main thread, and where somebody ignores or handles Ctrl-C otherwise, nothing is changed.
+    Outside the main thread, and if Ctrl-C is already ignored or handled otherwise, nothing is changed.
     """
     stop = Stop()
 
@@ -40,7 +40,7 @@ def stopped_by_ctrl_c(*, quiet: bool) -> Iterator[Stop]:
             signal.default_int_handler(number, frame)
         stop.requested = True
         if not quiet:
-            # print() may be what has been interrupted, and must not be entered twice.
+            # print() may be what was interrupted, and is not reentrant.
             os.write(sys.stderr.fileno(), _NOTICE)
 
     ours = threading.current_thread() is threading.main_thread()

@@ -1,8 +1,8 @@
-"""What validation rows fit where a text may have several labels: ensemble weights, log-odds, thresholds.
+"""Calibration on validation rows if a text may have several labels: ensemble weights, log-odds, thresholds.
 
-Each label is a question of its own. A line from its logit to its log-odds (Platt 1999) makes its probability honest,
-and a threshold says from where on it is assigned. Few rows have most labels, so both are drawn to those of all labels
-together, and the threshold leans on the probabilities themselves.
+Each label is a separate question. A line from its logit to its log-odds (Platt 1999) makes its probability honest, and
+a threshold says from where on it is assigned. Few rows have most labels, so both are shrunk towards those of all labels
+together, and the threshold relies on the probabilities themselves.
 
 Shapes: V views, R rows, C labels, K labels that are worked on at once.
 """
@@ -27,20 +27,20 @@ from textcls_training.fit.calibration import MIN_ROWS
 from textcls_training.fit.view_weights import LOG_RANGE, Slopes, fit_weights, products
 from textcls_training.models.calibration import LabelSetCalibration, combine, sigmoid
 
-# How strongly the line of a label is drawn to that of all: as by so many rows of which nobody can be sure.
+# How strongly the line of a label is shrunk towards that of all: as by this many maximally uncertain rows.
 PULL = 4.0
-# How far below its best the F1 of a label may be for a threshold nearer to that of all labels. Measured:
+# How far below its best the F1 of a label may be in favour of a threshold nearer to that of all labels. Measured:
 # training/README.md.
 WITHIN = 0.01
 NEWTON_STEPS = 25
-# Of so many parts of the validation rows each is judged by what the others have fitted.
+# The number of parts of the validation rows, each of which is judged by a fit on the others.
 PARTS = 5
-# Numbers that are worked on at once.
+# The number of values that are processed at once.
 CHUNK = 4_000_000
 
 
 class Ensemble(NamedTuple):
-    """Weights of the views, summing to 1, and the line that makes log-odds of their sum, all labels together."""
+    """Weights of the views, summing to 1, and the line from their weighted sum to log-odds, for all labels together."""
 
     weights: tuple[float, ...]
     scale: float
@@ -55,13 +55,13 @@ class HeldOutDecisions(NamedTuple):
 
 
 def fit(logits_VRC: Float32, target_RC: Float32, goal: Goal | None = None) -> LabelSetCalibration:
-    """Return the calibration of least cross-entropy, with thresholds of high F1, or that reach a goal.
+    """Return the calibration with the least cross-entropy, with thresholds that have a high F1, or that reach a goal.
 
-    Below `MIN_ROWS` rows views count alike, logits are log-odds, and labels are assigned from a probability of 1/2 on,
-    or from the one that promises the goal.
+    Below `MIN_ROWS` rows views have equal weights, logits are log-odds, and labels are assigned from a probability of
+    1/2 on, or from the one that promises the goal.
 
     Args:
-        logits_VRC: what each view answers.
+        logits_VRC: the logits of each view.
         target_RC: how probable each label is.
         goal: what thresholds are to reach; None for a high F1.
     """
@@ -86,7 +86,7 @@ class _Fitted(NamedTuple):
 
 
 def _fitted(logits_RC: Float32, target_RC: Float32, start: Ensemble, goal: Goal | None) -> _Fitted:
-    """Fit lines, drawn to that of all labels together, and thresholds of high F1 or that reach a goal."""
+    """Fit lines, shrunk towards that of all labels together, and thresholds with a high F1 or that reach a goal."""
     rows, classes = logits_RC.shape
     scale_C, shift_C, own_C, shared = np.zeros(classes), np.zeros(classes), np.zeros(classes), SharedThreshold()
     for part in _parts(classes, rows):
@@ -94,7 +94,7 @@ def _fitted(logits_RC: Float32, target_RC: Float32, start: Ensemble, goal: Goal 
         scale_C[part], shift_C[part] = fit_lines(logits_RK, target_RK, start.scale, start.shift)
         shared.add(sigmoid(logits_RK * scale_C[part] + shift_C[part]), target_RK)
     common = shared.value()
-    # Of a single label it is the best of these very rows, and no rest from luck.
+    # For a single label it is the best on these very rows, and does not protect against luck.
     within = WITHIN if classes > 1 else 0.0
     for part in _parts(classes, rows):
         probability_RK = sigmoid(logits_RC[:, part].astype(np.float64) * scale_C[part] + shift_C[part])
@@ -111,15 +111,15 @@ def _fitted(logits_RC: Float32, target_RC: Float32, start: Ensemble, goal: Goal 
 def assigned_by_others(
     logits_RC: Float32, target_RC: Float32, fitted: LabelSetCalibration, goal: Goal | None = None
 ) -> HeldOutDecisions:
-    """Return what rows are answered by lines and thresholds that were fitted on other rows: what to judge them by.
+    """Return the answers to rows by lines and thresholds that were fitted on other rows, for an unbiased evaluation.
 
-    A threshold of a high F1 flatters the rows that it was chosen on. So each part of `PARTS` of the rows is
-    answered as the rest of them has fitted; where they are too few for that, as `fitted` says.
+    A threshold with a high F1 flatters the rows that it was chosen on. So each of `PARTS` parts of the rows is answered
+    by a fit on the rest; if there are too few for that, by `fitted`.
 
     Args:
         logits_RC: combined logits.
         target_RC: how probable each label is.
-        fitted: what all rows have fitted, whose ensemble weights `logits_RC` have.
+        fitted: the calibration on all rows, whose ensemble weights `logits_RC` have.
         goal: what thresholds are to reach; None for a high F1.
     """
     rows = len(logits_RC)
@@ -142,11 +142,11 @@ def _parts(classes: int, rows: int) -> list[slice]:
 
 
 def fit_ensemble(logits_VRC: Float32, target_RC: Float32) -> Ensemble:
-    """Return the ensemble of least cross-entropy, all labels together, as `calibration.fit` does but for the shift;
-    equal weights, 1 and 0 below `MIN_ROWS` rows.
+    """Return the ensemble with the least cross-entropy, all labels together, as `calibration.fit` does except for the
+    shift; equal weights, 1 and 0 below `MIN_ROWS` rows.
 
-    Biases of gradient steps begin at the log-odds of the labels, and hardly need the shift; margins of machines, where
-    -1 is a sure no, do.
+    Biases of gradient training begin at the log-odds of the labels, and hardly need the shift; margins of support
+    vector machines, where -1 is a sure no, do.
     """
     views, rows, classes = logits_VRC.shape
     if rows < MIN_ROWS:
@@ -173,9 +173,9 @@ def fit_ensemble(logits_VRC: Float32, target_RC: Float32) -> Ensemble:
 def fit_lines(
     logits_RK: Float64, target_RK: Float64, start: float, start_shift: float = 0.0
 ) -> tuple[Float64, Float64]:
-    """Return scale and shift [K] of each label, of least cross-entropy, drawn to `start` and `start_shift`.
+    """Return scale and shift [K] of each label, with the least cross-entropy, shrunk to `start` and `start_shift`.
 
-    Newton's method for all labels at once; the log of the scale is what moves, so it stays above 0.
+    Newton's method for all labels at once, on the log of the scale, so that the scale stays above 0.
 
     Args:
         logits_RK: combined logits.
@@ -194,7 +194,7 @@ def fit_lines(
         slope_RK, curve_RK = probability_RK - target_RK, probability_RK * (1 - probability_RK)
         slope_scale_K = (slope_RK * scaled_RK).sum(0) + PULL * (log_scale_K - log_start)
         slope_shift_K = slope_RK.sum(0) + PULL * (shift_K - start_shift)
-        # Of the log-scale's curvature the part that may be negative is left out, as in Gauss-Newton.
+        # The part of the log-scale's curvature that may be negative is left out, as in Gauss-Newton.
         curve_scale_K = (curve_RK * scaled_RK**2).sum(0) + PULL
         curve_both_K = (curve_RK * scaled_RK).sum(0)
         curve_shift_K = curve_RK.sum(0) + PULL
@@ -234,7 +234,7 @@ def _line_loss(
 def thresholds_reaching(goal: Goal, probability_RK: Float64, target_RK: Float64) -> Float64:
     """Return the threshold of each label [K] that reaches a precision or a recall, rows counting as for F1.
 
-    Where none does, the label is assigned from the probability on that promises the goal.
+    If none does, the label is assigned from the probability that promises the goal.
     """
     counted_RK = _counted(probability_RK, target_RK)
     found = (
@@ -249,18 +249,18 @@ def _counted(probability_RK: Float64, target_RK: Float64) -> Float64:
 
 
 def best_thresholds(probability_RK: Float64, target_RK: Float64, common: float, within: float = WITHIN) -> Float64:
-    """Return of each label [K], among the thresholds whose F1 is next to its highest, the nearest to a common one.
+    """Return for each label [K] the threshold nearest to a common one, among those with nearly its highest F1.
 
     Few rows have most labels, and the best threshold for these few is a matter of luck. So a row counts partly as its
-    probability expects, which is honest, and partly as it is: with n rows of the label, `EXPECTED_ROWS` /
-    (`EXPECTED_ROWS` + n) the one, and the rest the other. And a label that its model can hardly tell has nearly the
-    same F1 from few answers to many: where in between the highest is, is luck again, and hundreds of wrong answers.
+    probability, which is honest, expects, with weight `EXPECTED_ROWS` / (`EXPECTED_ROWS` + n) for n rows of the label,
+    and for the rest as it is labelled. And a label that its model hardly recognises has nearly the same F1 from few
+    answers to many: where its maximum lies is luck again, and costs hundreds of wrong answers.
 
     Args:
-        probability_RK: how probable each label is, by the model.
-        target_RK: how probable it is, by the data.
+        probability_RK: how probable each label is according to the model.
+        target_RK: how probable it is according to the data.
         common: the threshold of all labels together.
-        within: how far below the highest F1 is next to it.
+        within: how far below the highest F1 counts as nearly the highest.
     """
     counted_RK = _counted(probability_RK, target_RK)
     order_RK = np.argsort(-probability_RK, axis=0, kind="stable")
@@ -269,7 +269,7 @@ def best_thresholds(probability_RK: Float64, target_RK: Float64, common: float, 
     answered_R1 = np.arange(1, len(order_RK) + 1)[:, None]
     f1_RK = 2 * found_RK / (answered_R1 + counted_RK.sum(0))
     next_RK = np.concatenate([falling_RK[1:], falling_RK[-1:]])
-    # No threshold parts rows that are alike.
+    # No threshold separates rows that are equal.
     f1_RK[:-1][falling_RK[:-1] == next_RK[:-1]] = 0
     between_RK = (falling_RK + next_RK) / 2
     near_RK = f1_RK >= f1_RK.max(0) - within

@@ -1,4 +1,4 @@
-"""What the rows of each label count in the loss (`textcls_torch.fit.loss`). Shape: C labels."""
+"""The weights of the rows of each label in the loss (`textcls_torch.fit.loss`). Shape: C labels."""
 
 from typing import Final
 
@@ -8,13 +8,13 @@ from textcls_training.config.resolve import LabelWeights
 from textcls_training.data.arrays import Float32, Float64
 from textcls_training.data.dataset import Dataset
 
-# The power of the focus on absent labels that seem to be there. Measured, see training/README.md: 0 is plain
+# The power of the focus on absent labels that seem to be present. Measured, see training/README.md: 0 is plain
 # cross-entropy.
 FOCUS: Final = 1.25
 
 
 def class_weights(mass_C: Float64, kind: LabelWeights) -> Float32:
-    """Return what each label counts [C]: 1, or rows / (labels x rows of the label) where `balanced`, or its weight.
+    """Return the weight of each label [C]: 1, or rows / (labels x rows of the label) if `balanced`, or the given one.
 
     Args:
         mass_C: how many rows each label has, see `Dataset.label_mass`.
@@ -29,10 +29,10 @@ def class_weights(mass_C: Float64, kind: LabelWeights) -> Float32:
 
 
 def label_set_weights(dataset: Dataset, kind: LabelWeights) -> tuple[Float32, Float32]:
-    """Return what the rows that have each label count [C], and those that have not [C].
+    """Return the weights of the rows that have each label [C], and of those that do not [C].
 
-    `balanced` gives both half of the weight of all rows, as scikit-learn does for each label against the rest. A weight
-    is that of the rows that have the label.
+    `balanced` gives both half of the weight of all rows, as scikit-learn does for each label against the rest. A given
+    weight is that of the rows that have the label.
     """
     classes = dataset.label_matrix.classes
     ones_C = np.ones(classes, np.float32)
@@ -48,9 +48,9 @@ def label_set_weights(dataset: Dataset, kind: LabelWeights) -> tuple[Float32, Fl
 
 
 def log_odds(dataset: Dataset) -> Float32:
-    """Return the log-odds of the share of the rows that each label has [C], as if one more had it, and one not.
+    """Return the log-odds of the share of rows with each label [C], as if one more row had it, and one more did not.
 
-    There biases of several labels begin: a sigmoid that begins at 1/2 for a label which few rows have spends its first
+    Biases start here if a text may have several labels: a sigmoid that begins at 1/2 for a rare label spends its first
     steps on that alone.
     """
     present_C = dataset.label_mass(dataset.label_matrix.classes) + 1

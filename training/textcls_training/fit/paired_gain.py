@@ -1,6 +1,6 @@
-"""How much better one model answers held-out rows than another, by the paired differences of their losses.
+"""Measure how much better one model answers held-out rows than another, by the paired differences of their losses.
 
-The same rows are easy or hard for both, so their differences tell more than two means do.
+The same rows are easy or hard for both, so their differences say more than two means do.
 """
 
 import math
@@ -10,11 +10,11 @@ from textcls_training.data.arrays import Float64
 
 
 class PairedGain(NamedTuple):
-    """What is gained in the mean of the rows.
+    """The mean gain per row.
 
     Attributes:
-        nats: by how much the loss of a row is lower.
-        error: its standard error; infinite of fewer than two rows.
+        nats: how much lower the loss of a row is.
+        error: its standard error; infinite with fewer than two rows.
     """
 
     nats: float
@@ -29,5 +29,5 @@ class PairedGain(NamedTuple):
         return cls(float(gain_R.mean()), float(gain_R.std(ddof=1)) / math.sqrt(len(gain_R)))
 
     def beyond(self, errors: float) -> bool:
-        """Whether it is more than so many standard errors."""
+        """Return whether it is more than this many standard errors."""
         return self.nats > errors * self.error

@@ -1,4 +1,4 @@
-"""Progress of a training run, by the losses of its steps and the scores of its epochs."""
+"""Progress of a training run: the losses of its steps and the scores of its epochs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from rich.text import Text
 from textcls.display.terminal import progress
 from textcls.display.terminal.progress import Progress
 
-# Share of the running mean that a step's loss keeps.
+# The weight of the previous running mean when a step's loss is added.
 SMOOTHING = 0.98
 
 
@@ -24,13 +24,13 @@ class _Speed(ProgressColumn):
 
 
 class ProgressCallback:
-    """Tells of the running loss at each step, and of mean loss and validation score at the end of each epoch."""
+    """Report the running loss at each step, and mean loss and validation score at the end of each epoch."""
 
     def __init__(self, progress: Progress) -> None:
         self.progress = progress
 
     def phase(self, name: str, rows: int) -> None:
-        """Say what begins."""
+        """Show the name of the phase."""
         self.running: float | None = None
         self.losses: list[float] = []
         self.progress.phase(name, rows)
@@ -49,7 +49,7 @@ class ProgressCallback:
         self.progress.note(text)
 
     def epoch(self, number: int, score: float | None) -> None:
-        """Say how the epoch went."""
+        """Show the result of the epoch."""
         loss, self.losses = sum(self.losses) / max(1, len(self.losses)), []
         validation = "" if score is None else f", validation {score:.2%}"
         self.progress.note(f"epoch {number}, loss {loss:.3f}{validation}")
@@ -57,6 +57,6 @@ class ProgressCallback:
 
 @contextmanager
 def progress_on(console: Console, unit: str = "rows") -> Iterator[ProgressCallback]:
-    """Give a callback that tells of progress in `unit`, by bars if `console` is a terminal, by lines if not."""
+    """Yield a callback that shows progress in `unit`, by bars if `console` is a terminal, by lines if not."""
     with progress.progress_on(console, f"{unit} over all epochs", _Speed(unit)) as shown:
         yield ProgressCallback(shown)

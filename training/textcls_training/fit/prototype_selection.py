@@ -1,7 +1,7 @@
-"""What validation rows choose where labels are prototypes: how much each part of a vector counts, scale, temperature.
+"""Selection on validation rows if labels are prototypes: the weight of each part of a vector, scale, temperature.
 
 For each split, support rows are made of its training rows by its own fit, and the validation rows are compared with
-them: as a saved model compares texts, which no fit has seen, with those of its training.
+them, just as a saved model compares texts, which no fit has seen, with those of its training.
 
 Shapes: R validation rows, C labels, F entries of a vector.
 """
@@ -24,26 +24,26 @@ from textcls_training.models.calibration import PrototypeCalibration
 from textcls_training.models.ensemble import VECTORS
 
 Rows = TypeVar("Rows", Float32, Int64)
-# What is chosen from: the first of each, and this temperature, unless validation rows prefer others clearly.
+# The options: the first of each, and this temperature, are used unless validation rows clearly prefer others.
 SPELLING: Final = (0.3, 0.1)
 VECTORS_SHARES: Final = (0.7, 0.5, 0.3)
 SCALES: Final = (20.0, 10.0)
 TEMPERATURE: Final = 0.7
-# Of a split, so many validation rows, and training rows of a label, are enough to choose by.
+# This many validation rows of a split, and training rows of a label, are enough to choose by.
 _VALID_ROWS, _LABEL_ROWS = 600, 40
 _AT_ONCE: Final = 64
 _TINY: Final = 1e-12
 
 
 class Mix(NamedTuple):
-    """How much each part of a vector counts, the spelling last; and the scale."""
+    """The weight of each part of a vector, the spelling last; and the scale."""
 
     parts: tuple[float, ...]
     scale: float
 
 
 def select_prototypes(selected: SelectionResult, classes: int) -> SelectionResult:
-    """Return what validation rows say of prototypes in the place of linear logits: logits, mix and temperature."""
+    """Return the selection with prototypes instead of linear logits: logits, mix and temperature."""
     shares = selected.calibration.ensemble_weights
     mixes = list(_mixes(shares, vectors=len(shares) > VECTORS + 1))
     chosen, temperature = mixes[0], TEMPERATURE
@@ -62,7 +62,7 @@ def select_prototypes(selected: SelectionResult, classes: int) -> SelectionResul
 
 
 def _mixes(shares: tuple[float, ...], *, vectors: bool) -> Iterator[Mix]:
-    """Yield what is tried: views count as in the ensemble, but for that by vectors, which may know more words."""
+    """Yield the mixes to try: views weigh as in the ensemble, except that by vectors, which may know more words."""
     for spelling, of_vectors, scale in product(SPELLING, VECTORS_SHARES if vectors else (None,), SCALES):
         views = np.array(shares)
         if of_vectors is not None:
@@ -93,12 +93,12 @@ def _logits(parts: SplitParts, mix: Mix, classes: int) -> Float32:
 
 
 def root_mean_square(vector_RD: Float32) -> float:
-    """Return the root of the mean of the squared lengths of vectors; 1 where all are zero."""
+    """Return the root mean square of the lengths of vectors; 1 if all are zero."""
     return float(np.sqrt(np.square(vector_RD).sum(1).mean())) or 1.0 if len(vector_RD) else 1.0
 
 
 def _joined(part_P: Sequence[Float32], mix: Mix, lengths: Sequence[float]) -> Float32:
-    """Return parts side by side, of the length 1 together."""
+    """Return parts side by side, scaled to a joint length of 1."""
     sides = []
     for part_RD, weight, length in zip(part_P, mix.parts, lengths, strict=True):
         sides.append(np.float32(np.sqrt(weight) / length) * part_RD)
@@ -114,7 +114,7 @@ def _labels(selected: SelectionResult) -> list[Int64]:
 
 
 def _thinned(parts: SplitParts) -> SplitParts:
-    """Return fewer rows: of each label, and of the validation rows."""
+    """Return fewer rows: of each label, and among the validation rows."""
     numbers = [_evenly(np.flatnonzero(parts.labels == label), _LABEL_ROWS) for label in np.unique(parts.labels)]
     some = np.concatenate([np.zeros(0, np.int64), *numbers])
     train = [part_RD[some] for part_RD in parts.train]
@@ -122,7 +122,7 @@ def _thinned(parts: SplitParts) -> SplitParts:
 
 
 def _evenly(rows: Rows, most: int) -> Rows:
-    """Return at most so many of some rows, evenly from all."""
+    """Return at most this many of some rows, evenly spaced."""
     if len(rows) <= most:
         return rows
     return rows[np.linspace(0, len(rows) - 1, most).astype(np.int64)]

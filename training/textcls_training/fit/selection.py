@@ -1,4 +1,4 @@
-"""What validation rows choose: the epoch to stop at, and the calibration there."""
+"""Selection on validation rows: the epoch to stop at, and the calibration there."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from textcls_training.models.calibration import AnyCalibration
 
 @dataclass(frozen=True, slots=True)
 class SelectionResult:
-    """What the validation rows chose.
+    """The selection made on validation rows.
 
     Attributes:
-        epochs: after how many the training ends.
+        epochs: the number of epochs after which the training ends.
         calibration: ensemble weights, and temperature or thresholds.
         logits: the logits of the validation rows after that epoch [rows, labels], in the ensemble, before calibration.
         validation: the validation rows.
-        interrupted: nothing was chosen, as somebody has ended the training, and it had come so far.
+        interrupted: whether nothing was selected because the training was ended early, at this epoch.
         parts: for each split, if labels are to be prototypes, the parts of the vectors of its rows
             (`textcls_training.fit.prototype_selection`).
     """
@@ -35,7 +35,7 @@ class SelectionResult:
 
     @property
     def labels(self) -> Int64:
-        """The label of each validation row, where each has one."""
+        """The label of each validation row, if each has one."""
         if not isinstance(self.validation, LabelValidation):
             raise TypeError("validation rows have several labels")
         return self.validation.labels
@@ -47,9 +47,9 @@ def select(validation: Validation, by_epoch: Sequence[Float32], epochs: int | No
     Without validation rows (very small data) the last epoch is taken.
 
     Args:
-        validation: the validation rows; of several splits end to end.
-        by_epoch: the logits [V, rows, labels] after each of the last epochs, a view each.
-        epochs: how many there were; None if these are all.
+        validation: the validation rows; those of several splits end to end.
+        by_epoch: the logits [V, rows, labels] of each view after each of the last epochs.
+        epochs: the number of epochs; None if these are all.
     """
     before = 0 if epochs is None else epochs - len(by_epoch)
     number = validation.epoch(by_epoch) if len(validation) else len(by_epoch)

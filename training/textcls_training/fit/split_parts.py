@@ -1,4 +1,4 @@
-"""The vectors of the rows of a split, in parts: what the attention of each view sums up, and the spelling of each text.
+"""The vectors of the rows of a split, in parts: the attention sums of each view, and the spelling of each text.
 
 Shapes: R rows, D entries of a part.
 """
@@ -13,9 +13,9 @@ class SplitParts:
     """The parts of the vectors of a split, the spelling last.
 
     Attributes:
-        train: those of the rows that were learned from and are sure of their label, not all where they are very many.
+        train: those of the rows that were learned from and have a certain label; a subset if there are very many.
         labels: the labels of these.
-        valid: those of the validation rows.
+        valid: the parts of the validation rows.
     """
 
     train: list[Float32]
@@ -23,5 +23,5 @@ class SplitParts:
     valid: list[Float32]
 
     def drop(self, view: int) -> None:
-        """Leave out a view, which validation rows do not want."""
+        """Leave out a view that validation rows do not prefer."""
         del self.train[view], self.valid[view]

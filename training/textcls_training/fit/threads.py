@@ -1,8 +1,8 @@
-"""How many threads a training has, and why its bytes do not depend on them.
+"""The number of threads of a training, and why its bytes do not depend on them.
 
-Sums over many elements and the gradient of a layer norm depend on how many threads share them, so each training keeps
-to one thread of PyTorch, or of the products of matrices that compiled loops have of many labels. Two trainings that
-share nothing may run side by side.
+Sums over many elements and the gradient of a layer norm depend on how many threads share them, so each training uses
+one thread of PyTorch, or of the matrix products of the compiled loops with many labels. Two trainings that share
+nothing may run side by side.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,9 +17,9 @@ from textcls_training.torch_parts import torch_part
 
 @contextmanager
 def reproducible(seed: int, impl: Trainers = "reference", labels: int = 0) -> Iterator[None]:
-    """One thread of PyTorch and its seeded generators inside; everything as before outside.
+    """Use one thread of PyTorch and its seeded generators inside; restore everything outside.
 
-    The other trainers have no threads of PyTorch, draw from NumPy's generators, and leave PyTorch alone.
+    The other trainers use no threads of PyTorch, draw from NumPy's generators, and do not touch PyTorch.
     """
     with torch_part("fit.threads").one_thread(seed) if impl == "reference" else _one_thread_of_blas(labels):
         yield
@@ -38,7 +38,7 @@ def _one_thread_of_blas(labels: int) -> AbstractContextManager[object]:
 def in_second_thread(jobs: Sequence[Callable[[], None]], cancel: Callable[[], None]) -> Iterator[None]:
     """Run `jobs` one after the other in a second thread, beside the block, which is left when all are done.
 
-    An error in the block or in a job calls `cancel`, at which the running job is to end, drops the jobs that have not
+    An error in the block or in a job calls `cancel`, which should end the running job, drops the jobs that have not
     begun, and is raised.
     """
     with ThreadPoolExecutor(1) as pool:

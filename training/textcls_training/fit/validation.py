@@ -1,4 +1,4 @@
-"""What validation rows are to answer, and what that says of logits: how good they are, and how they are calibrated.
+"""Validation rows: their targets, how good logits are for them, and how they are calibrated.
 
 Shapes: V views, R validation rows, C labels.
 """
@@ -19,14 +19,14 @@ from textcls_training.models.calibration import AnyCalibration, Calibration, Lab
 
 # By how many standard errors an earlier epoch must be better than the last. Measured: training/README.md.
 EPOCH_ERRORS: Final = 2.0
-# What has been rounded to zero was not impossible.
+# A probability that was rounded to zero was not impossible.
 LEAST_PROBABILITY = 1e-12
 
 
 class RightAnswers(NamedTuple):
-    """How many of so many answers are right.
+    """How many of a number of answers are right.
 
-    Of several labels a row these are as many answers as there are labels, the most probable of all rows: where
+    With several labels per row there are as many answers as labels, the most probable of all rows: the point at which
     precision equals recall (the break-even point; Lewis 1992).
     """
 
@@ -35,12 +35,12 @@ class RightAnswers(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Which part of the answers is right; 0 of none."""
+        """The share of the answers that are right; 0 without answers."""
         return self.right / max(1, self.answers)
 
 
 class Validation(Protocol):
-    """Validation rows, whatever is asked of them."""
+    """Validation rows, whatever the task."""
 
     def __len__(self) -> int:
         """Return how many rows there are."""
@@ -49,7 +49,7 @@ class Validation(Protocol):
         """Return the number (from 1) of the epoch to stop at, by the logits [V, R, C] after each; there are rows."""
 
     def calibrate(self, logits_VRC: Float32) -> AnyCalibration:
-        """Fit ensemble weights, and what makes probabilities of logits."""
+        """Fit ensemble weights, and the map from logits to probabilities."""
 
     def losses(self, probability_RC: Float64) -> Float64:
         """Return the cross-entropy in nats of each row [R] of calibrated probabilities."""
@@ -68,8 +68,8 @@ class LabelValidation:
         return len(self.labels)
 
     def epoch(self, by_epoch: Sequence[Float32]) -> int:
-        """Return the last epoch, where all rates have fallen to zero, unless another has a lower cross-entropy, by more
-        than `EPOCH_ERRORS` standard errors.
+        """Return the last epoch, at which all rates are zero, unless another has a lower cross-entropy, by more than
+        `EPOCH_ERRORS` standard errors.
         """
         losses, found = list[Float64](), None
         for logits_VRC in by_epoch:
@@ -110,7 +110,7 @@ class LabelSetValidation:
     def epoch(self, by_epoch: Sequence[Float32]) -> int:
         """Return the last epoch, where all rates have fallen to zero.
 
-        An earlier one is better by what frequent labels alone say, and rare ones have hardly begun: see
+        An earlier one would be better only by frequent labels, while rare ones have hardly begun to be learned: see
         training/README.md.
         """
         return len(by_epoch)
@@ -126,7 +126,7 @@ class LabelSetValidation:
         return np.asarray(-(there_RC + absent_RC).sum(1))
 
     def right(self, probability_RC: Float32 | Float64) -> RightAnswers:
-        """Count the right ones of as many answers as there are labels."""
+        """Count the right answers among as many as there are labels."""
         gold_RC = self.target_RC >= 0.5
         answers, flat = int(gold_RC.sum()), probability_RC.ravel()
         best = np.argpartition(-flat, answers - 1)[:answers] if answers else np.zeros(0, np.int64)

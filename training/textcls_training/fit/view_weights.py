@@ -1,4 +1,4 @@
-"""The weights of views that validation rows fit: Newton's method on a handful of numbers.
+"""Fit the weights of views on validation rows: Newton's method on a handful of numbers.
 
 Whatever the loss is, it depends on the weighted sum of the views' logits, so it is convex in the weights w. What moves
 is their logarithm, which keeps them above 0. With slope s and curvature H of the loss by w, those by log w are w s and
@@ -36,14 +36,14 @@ def fit_weights(
     near: Sequence[float] = (),
     gain: float = _GAIN,
 ) -> Float64:
-    """Return the weights [V] of least loss, whose logarithms lie in `LOG_RANGE`.
+    """Return the weights [V] with the least loss, whose logarithms lie in `LOG_RANGE`.
 
     Args:
-        loss: summed over rows, and its derivatives, at given weights.
-        views: how many there are.
-        shifted: whether the loss has one number more, of either sign, that starts at 0 and is returned last.
-        near: where weights start; by default alike, summing to 1.
-        gain: a step that lowers the loss by no more than so large a part of it is the last one.
+        loss: returns the loss, summed over rows, and its derivatives, at given weights.
+        views: the number of views.
+        shifted: whether the loss has one more parameter, of either sign, that starts at 0 and is returned last.
+        near: the initial weights; by default equal, summing to 1.
+        gain: a step that lowers the loss by no more than this relative amount is the last one.
     """
     start_V = np.log(near) if near else np.full(views, -np.log(views))
     place_P = np.append(np.clip(start_V, *LOG_RANGE), np.zeros(int(shifted)))
@@ -67,13 +67,13 @@ def fit_weights(
 
 
 def products(one_VRC: Float64, weight_RC: Float64) -> Float64:
-    """Return the weighted products of all pairs of views [V, V], whose order of sums no number of threads changes."""
+    """Return the weighted products of all pairs of views [V, V], summed in an order independent of threads."""
     weighted_VRC = one_VRC * weight_RC
     return np.array([[float((one_RC * other_RC).sum()) for other_RC in one_VRC] for one_RC in weighted_VRC])
 
 
 def _by_logarithm(loss: Callable[[Float64], Slopes], place_P: Float64, views: int) -> Slopes:
-    """Return the loss with its pull, and its slope and (positive) curvature by the logarithms of the weights."""
+    """Return the loss with its penalty, and its gradient and (positive) curvature by the logarithms of the weights."""
     weight_V, shift = np.exp(place_P[:views]), place_P[views:]
     value, slope_P, curvature_PP = loss(np.append(weight_V, shift))
     factor_P = np.append(weight_V, np.ones_like(shift))
@@ -86,13 +86,13 @@ def _by_logarithm(loss: Callable[[Float64], Slopes], place_P: Float64, views: in
 
 
 def _step(place_P: Float64, now: Slopes, views: int) -> Float64:
-    """Return Newton's step of what is not held by a bound."""
+    """Return Newton's step for the parameters that are not at a bound."""
     low, high = LOG_RANGE
     held_P = ((place_P <= low) & (now.slope_P > 0)) | ((place_P >= high) & (now.slope_P < 0))
     held_P[views:] = False
     free_F = np.flatnonzero(~held_P)
     curvature_FF = now.curvature_PP[np.ix_(free_F, free_F)]
-    # Views that say nothing have no curvature, and no slope either.
+    # Views that say nothing have neither curvature nor slope.
     curvature_FF = curvature_FF + 1e-9 * np.eye(len(free_F))
     step_P = np.zeros(len(place_P))
     step_P[free_F] = np.linalg.solve(curvature_FF, now.slope_P[free_F])

@@ -1,1 +1,1 @@
-"""A training from rows to the file."""
+"""A training from rows to the model file."""

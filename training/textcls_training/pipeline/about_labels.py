@@ -1,4 +1,4 @@
-"""Texts about labels that teach beside the rows: the words of their names where rows are few, or those of a file."""
+"""Texts about labels that are learned beside the rows: the words of label names if rows are few, or those of a file."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -20,10 +20,10 @@ from textcls_training.data.label_names import ADVICE, read_about_labels, texts_o
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit.callbacks import Callback
 
-# Names teach labels of so many rows at most, where these are such a share of all labels. Measured: training/README.md.
+# Names are learned for labels of at most this many rows, if they are this share of all. Measured: training/README.md.
 RARE_ROWS: Final = 10
 LEAST_RARE: Final = 0.25
-# Rows, and letters of each, by which names in another script are told, which say nothing of the texts.
+# Rows, and letters of each, that reveal names in another script, which say nothing about the texts.
 LOOKED_AT: Final = 200
 NAMES_TEACH: Final = "Some labels have few rows, so the names of labels teach as well."
 _IMPOSSIBLE: Final = (
@@ -35,18 +35,18 @@ _IMPOSSIBLE: Final = (
 def texts_about_labels(
     given: LabelledTexts, names: Sequence[str], config: TrainConfig, callback: Callback, *, sampled: bool, new: bool
 ) -> list[tuple[str, str]]:
-    """Return texts about labels that are to teach, each behind its label.
+    """Return texts about labels to be learned, each with its label.
 
     Args:
         given: the rows.
         names: their labels.
-        config: what is wanted.
-        callback: told of what teaches, where the training is somebody's own.
-        sampled: whether the state of the training does not hold all rows.
-        new: whether there may be labels that no row has; else texts about these are left out.
+        config: the configuration.
+        callback: notified of what is learned, if the training is the user's own.
+        sampled: whether the state of the training does not contain all rows.
+        new: whether there may be labels that no row has; otherwise texts about these are left out.
 
     Raises:
-        ConfigError: a file is wanted, and cannot be used.
+        ConfigError: a file is requested, and cannot be used.
         InputError: the file cannot be read, or a label or a text of it cannot be used.
     """
     path = config.label_names
@@ -62,7 +62,7 @@ def texts_about_labels(
 
 
 def _of_rare_labels(given: LabelledTexts, names: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the names of labels of few rows, if there are many such labels."""
+    """Return the names of labels with few rows, if there are many such labels."""
     rows = Counter(given.labels if given.label_sets is None else chain.from_iterable(given.label_sets))
     rare = {name for name in names if rows[name] <= RARE_ROWS}
     if len(rare) < LEAST_RARE * len(names):
@@ -99,14 +99,14 @@ def _of_file(
 
 
 def without_copies(taught: Dataset, labels: Sequence[str], given: LabelledTexts, valid: Dataset | None) -> Int64:
-    """Return which of the rows and the texts behind them teach: a copy of a row, which may be held out, or of one that
-    validates would give the answer away.
+    """Return which of the rows and the texts after them are learned: a copy of a row, which may be held out, or of a
+    validation row would give the answer away.
 
     Args:
-        taught: the rows, and behind them texts about labels.
-        labels: those of the latter.
+        taught: the rows, followed by texts about labels.
+        labels: the labels of these texts.
         given: the rows.
-        valid: rows that validate, if there are such.
+        valid: validation rows, if there are any.
     """
     rows, hashes = len(given.texts), taught.corpus.hash
     judging = hashes[:rows] if valid is None else np.concatenate([hashes[:rows], valid.corpus.hash])

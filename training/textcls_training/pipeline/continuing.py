@@ -1,4 +1,4 @@
-"""Going on from a finished training (`textcls_training.pipeline.keeping`) with new rows.
+"""Continue from a finished training (`textcls_training.pipeline.keeping`) with new rows.
 
 There are two ways, and which one it is depends on the state alone:
 
@@ -43,28 +43,28 @@ from textcls_training.state.finished import Finished
 from textcls_training.state.identity import plain
 from textcls_training.state.rehearsal import NO_PART, joined
 
-# What weights were learned for: another choice would be another model.
+# The options that learned weights depend on: other values would make another model.
 _STRUCTURE: Final = (
     "mixing", "attention", "embedding", "values", "ngrams", "bigrams", "dim", "max_tokens", "vectors", "head", "impl",
 )  # fmt: skip
-# Of the usual epochs, those that a fit needs which has learned before.
+# The share of the usual epochs that a fit needs which continues from learned weights.
 EPOCHS_SHARE: Final = 0.5
-# New labels that are told by name.
+# The number of new labels that are named.
 _NAMED: Final = 3
 
 
 class Continuation:
-    """A training that goes on from a finished one.
+    """A training that continues from a finished one.
 
     Attributes:
         finished: the training before.
         new: the rows that are new.
-        given: the rows that it trains on: those kept of earlier trainings, then the new ones.
-        config: what was told: the options that are not given are those of the training before.
+        given: the rows that it trains on: those kept from earlier trainings, then the new ones.
+        config: the given options, completed by those of the earlier training.
     """
 
     def __init__(self, finished: Finished, new: LabelledTexts, config: TrainConfig) -> None:
-        """Join what is kept and what is new.
+        """Combine the kept and the new rows.
 
         Raises:
             InputError: rows have one label there and several here.
@@ -85,16 +85,16 @@ class Continuation:
 
     @property
     def anew(self) -> bool:
-        """Whether all rows are there, and are trained on anew."""
+        """Whether all rows are present, and are trained on from the start."""
         return self.finished.facts.whole
 
     @property
     def learned_texts(self) -> LearnedTexts:
-        """What is kept of the texts of all earlier rows."""
+        """What is kept about the texts of all earlier rows."""
         return LearnedTexts.of_json(self.finished.facts.learned_texts)
 
     def judged_by(self, valid: LabelledTexts) -> str | None:
-        """Return a sentence about validation rows that were learned from in earlier trainings, if there are such."""
+        """Return a sentence about validation rows that were learned from in earlier trainings, if there are any."""
         share = learned_share(self.learned_texts, set(map(self.learned_texts.hash_of, valid.texts)))
         if not share:
             return None
@@ -105,15 +105,15 @@ class Continuation:
 
     @property
     def rows(self) -> int:
-        """How many rows there ever were."""
+        """How many rows there were in all trainings."""
         return self.finished.facts.rows + len(self.new.texts)
 
     @cached_property
     def names(self) -> list[str]:
-        """All labels, sorted; of some there may be no row.
+        """All labels, sorted; some of them may have no row here.
 
         Raises:
-            InputError: a model file could not hold them.
+            InputError: a model file could not contain them.
         """
         names = sorted({*self.finished.facts.labels, *self.given.labels_in_use()})
         if why := labels_problem(names):
@@ -135,11 +135,11 @@ class Continuation:
         return f"Going on from {self.finished.path}: {sample:,} of its {facts.rows:,} rows are rehearsed, beside {new}."
 
     def datasets(self, valid: LabelledTexts | None, spill: Spill = IN_MEMORY) -> tuple[Dataset, list[Split], Int64]:
-        """Return all rows at hand, the train-valid splits, and which of these holds out each row.
+        """Return all rows that are present, the train-valid splits, and which of these holds out each row.
 
         Args:
-            valid: validation rows, if such are given.
-            spill: where arrays of one number a token lie.
+            valid: validation rows, if given.
+            spill: where arrays with one number per token are stored.
         """
         facts, rehearsal, counts = self.finished.facts, self.finished.rehearsal, self.finished.counts
         assert counts is not None
@@ -157,7 +157,7 @@ class Continuation:
         return dataset, [self._split(dataset, part == i, i) for i in range(facts.splits)], part
 
     def _split(self, dataset: Dataset, mask: Any, number: int) -> Split:
-        """Return a split whose training rows know the features alone that those of the same split have known."""
+        """Return a split whose training rows have only the features known to the earlier fit of the same split."""
         split, earlier = dataset.split(mask), dataset.corpus.earlier
         assert earlier is not None
         fit = split_name(number, self.finished.facts.splits)
@@ -170,10 +170,10 @@ class Continuation:
         return Split(train._replace(corpus=replace(train.corpus, earlier=earlier.only(types, pairs))), split.valid)
 
     def resolved(self, found: ResolvedConfig, dataset: Dataset) -> ResolvedConfig:
-        """Return the configuration of the model before, with rates and epochs for all rows that there ever were.
+        """Return the configuration of the earlier model, with rates and epochs for all rows of all trainings.
 
         Raises:
-            InputError: the file of the vectors is another.
+            InputError: the file of the vectors has changed.
         """
         facts, several = self.finished.facts, dataset.several
         if facts.vectors_sha256 != (found.vectors.sha256 if found.vectors else None):
@@ -206,11 +206,11 @@ class Continuation:
         )
 
     def checkpoints(self, kept: Checkpoints) -> Checkpoints:
-        """Return where fits keep their states, which begin with what those before have learned."""
+        """Return the checkpoints of fits, which begin with what the earlier fits have learned."""
         return After(kept, self._learned)
 
     def _learned(self, fit: str) -> Learned:
-        """Return what a fit begins with: what the same fit has learned, or else that on all rows."""
+        """Return what a fit begins with: what the same fit has learned, or else the fit on all rows."""
         facts = self.finished.facts
         same = {split_name(i, facts.splits) for i in range(facts.splits)}
         number = {name: i for i, name in enumerate(self.names)}
@@ -218,12 +218,12 @@ class Continuation:
         return Learned(self.finished.learned(fit if fit in same else facts.all_rows), labels)
 
     def metadata(self) -> dict[str, Any]:
-        """Return what the file says of the training before."""
+        """Return the metadata about the earlier training."""
         return {"rows": self.finished.facts.rows, "rehearsed": len(self.finished.rehearsal.rows.texts)}
 
 
 def _merged(finished: Finished, config: TrainConfig) -> TrainConfig:
-    """Return the options of the training before, where others are not given."""
+    """Return the given options, completed by those of the earlier training."""
     facts, found = finished.facts, {}
     for name, option in OPTIONS.items():
         now, was = getattr(config, name), facts.options.get(name, option.default)

@@ -1,10 +1,10 @@
-"""For texts with several labels: machines of one label against the rest, or the model of gradient steps, whichever
+"""With several labels per text, fit one-vs-rest support vector machines or the gradient-trained model, whichever
 answers held-out rows better.
 
-Machines rank labels of few rows better, and those of long texts; where rows are many and short, gradient steps are
-ahead (training/README.md). Machines train in a fraction of the time, so all rows are held out in turn, which is what
-thresholds of rare labels need; gradient steps are tried on the first split alone, unless rows are few, and are kept if
-its rows prefer them.
+Support vector machines rank labels with few rows better, and those of long texts; if rows are many and short, the
+gradient-trained model is ahead (training/README.md). Machines train in a fraction of the time, so all rows are held out
+in turn, as thresholds of rare labels require; gradient training is tried only on the first split, unless rows are few,
+and is kept if its rows prefer it.
 """
 
 from collections.abc import Sequence
@@ -31,18 +31,18 @@ def fit_either_way(
     checkpoints: Checkpoints,
     every_part: bool,
 ) -> Fitted:
-    """Cross-fit machines, and the model of gradient steps; return what held-out rows prefer.
+    """Cross-fit support vector machines, and the gradient-trained model; return the one that held-out rows prefer.
 
     Args:
         dataset: all rows.
         splits: the train-valid splits.
-        classes: how many labels there are.
-        machines: how machines are trained.
-        gradient: how gradient steps are taken; None if only machines are wanted.
-        callback: told of progress.
-        stop: by which somebody may end the training; once there are machines, these are kept.
+        classes: number of labels.
+        machines: the configuration of the support vector machines.
+        gradient: the configuration of the gradient training; None if only machines are wanted.
+        callback: notified of progress.
+        stop: a request to end the training; once there are machines, these are kept.
         checkpoints: where fits keep their states.
-        every_part: whether all rows are to be held out by gradient steps, too, however many there are.
+        every_part: whether the gradient training, too, is to hold out all rows in turn, however many there are.
     """
     within = checkpoints.within("one-vs-rest")
     selected, model = cross_fit(dataset, splits, classes, machines, callback, stop, within)
@@ -69,7 +69,7 @@ def _by_gradient(
     checkpoints: Checkpoints,
     every_part: bool,
 ) -> Fitted | None:
-    """Return the model of gradient steps, None if held-out rows do not prefer it, or somebody has asked for a stop."""
+    """Return the gradient-trained model, None if held-out rows do not prefer it, or a stop was requested."""
     dataset, first = kept.learned, splits[:1]
     if every_part or len(dataset.labels) < FEW_ROWS:
         selected, model = cross_fit(dataset, splits, classes, gradient, callback, stop, checkpoints)

@@ -1,8 +1,8 @@
-"""What a model file keeps of the answers to its held-out rows, and of the words that it may meet.
+"""The summary that a model file keeps of the answers to its held-out rows, and of the unknown words to be expected.
 
-The file of a model that was fitted on all rows knows every word of them, but those that pruning left out. What share of
-the tokens of a new row it will not know is therefore measured as if each row had been left out in turn: a word that
-stands in one row alone would be unknown there. Counted by tokens of a stream, this is the estimate of Good (1953) and
+The file of a model that was fitted on all rows knows every word in them, except those that pruning left out. The share
+of tokens of a new row that it will not know is therefore measured as if each row had been left out in turn: a word that
+occurs in only one row would be unknown there. Counted by tokens of a stream, this is the estimate of Good (1953) and
 Turing of what has not been seen; by rows, it counts a word that a text repeats as the text does.
 
 Shapes: R rows, N tokens of them, U types.
@@ -33,14 +33,14 @@ def held_out_summary(
     tables: Tables,
     names: Sequence[str],
 ) -> dict[str, dict[str, object]]:
-    """Return what the metadata of the training tell besides; nothing without held-out rows.
+    """Return the additional metadata of the training; nothing without held-out rows.
 
     Args:
-        selected: with the answers to the held-out rows.
-        decisions: these, where rows may have several labels, as the report of the training has them.
+        selected: the selection, with the answers to the held-out rows.
+        decisions: the decisions on these, if rows may have several labels, as in the report of the training.
         model: the trained model.
         corpus: the texts that it was trained on.
-        tables: what its file reads.
+        tables: the tables that its file reads.
         names: the names of the labels, in their order.
     """
     if not len(selected.validation):
@@ -63,7 +63,7 @@ def held_out_summary(
 
 
 def in_one_row(corpus: Corpus) -> Bools:
-    """Return which types [U] stand in one row alone, earlier texts included."""
+    """Return which types [U] occur in only one row, earlier texts included."""
     first_U, last_U = np.full(len(corpus.types), len(corpus)), np.full(len(corpus.types), -1)
     before = 0
     for part in corpus.parts():

@@ -1,4 +1,4 @@
-"""Keeping a finished training so that another can go on from it (`textcls_training.pipeline.continuing`)."""
+"""Keep a finished training so that another can continue from it (`textcls_training.pipeline.continuing`)."""
 
 from dataclasses import asdict
 
@@ -15,7 +15,7 @@ from textcls_training.state.rehearsal import Rehearsal
 
 
 def keep(folder: StateFolder, task: Task, prepared: Prepared, fitted: Fitted) -> str | None:
-    """Keep rows, counts and what fits have learned; return why no other training can go on from it, None if one can."""
+    """Keep rows, counts and what fits have learned; return why no training can continue from it, None if one can."""
     given, dataset, config, resolved = task.given, prepared.dataset, task.config, fitted.config
     part, splits, alone = prepared.part[: len(dataset.labels)], len(prepared.splits), _alone(task, resolved)
     rehearsal = Rehearsal.of(given, dataset.labels, part, config.rehearsal_rows)
@@ -47,7 +47,7 @@ def keep(folder: StateFolder, task: Task, prepared: Prepared, fitted: Fitted) ->
 
 
 def _alone(task: Task, resolved: ResolvedConfig) -> str | None:
-    """Return why no other training can go on from this one; None if one can."""
+    """Return why no other training can continue from this one; None if one can."""
     if task.unlabelled is not None:
         return "it has learned from unlabelled texts"
     if task.given.rationales is not None:

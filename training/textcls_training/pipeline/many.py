@@ -1,4 +1,4 @@
-"""Many models at once: one for each group of rows, or for each file, with the bytes that training each alone gives."""
+"""Train many models at once: one per group of rows, or per file, with the same bytes as training each alone."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ from textcls.versions.record import is_plain
 from textcls_training.config.settings import from_options
 from textcls_training.data.labelled_texts import Rows, labelled_texts_of
 
-# Bytes of a name that file systems take, less the suffix.
+# The most bytes of a name that file systems allow, without the suffix.
 _LONGEST: Final = 250
 
 
@@ -36,19 +36,19 @@ class ModelJob:
     source: Path | None = None
 
     def __str__(self) -> str:
-        """Return how a person knows it."""
+        """Return its display name."""
         return self.name
 
 
 class ModelTrained(NamedTuple):
-    """What came of a model.
+    """The result of training a model.
 
     Attributes:
-        rows: it was trained on.
-        labels: how many it knows.
-        accuracy: on validation rows; None where there were none, or texts may have several labels.
+        rows: the number of rows that it was trained on.
+        labels: the number of labels that it knows.
+        accuracy: on validation rows; None if there were none, or texts may have several labels.
         file_bytes: size of its file.
-        seconds: what it took.
+        seconds: the time that it took.
         skipped: rows that were left out, in a sentence.
     """
 
@@ -66,8 +66,8 @@ class Training:
 
     Attributes:
         settings: the options of `textcls train`.
-        text_columns: columns of the texts, of files that are read by the workers.
-        label_column: likewise of the labels.
+        text_columns: the columns of the texts, for files that are read by the workers.
+        label_column: likewise the column of the labels.
         targets: likewise how labels are written.
         options: likewise how the files are read.
         skip: likewise whether rows that cannot be used are left out.
@@ -81,7 +81,7 @@ class Training:
     skip: bool = False
 
     def ready(self) -> Callable[[ModelJob], ModelTrained]:
-        """Check the options, and return what trains a model."""
+        """Check the options, and return a function that trains a model."""
         from_options(dict(self.settings))
         return self._train
 
@@ -108,7 +108,7 @@ class Training:
 
 
 def jobs_of_groups(rows: Rows, column: str, output: Path, bad: BadRows) -> list[ModelJob]:
-    """Return a job for each value of `column`, in the order in which they come; rows without one go to `bad`.
+    """Return a job for each value of `column`, in order of first occurrence; rows without a value go to `bad`.
 
     Raises:
         InputError: a row has no value there, and `bad` skips none; or no row has one.
@@ -129,7 +129,7 @@ def jobs_of_groups(rows: Rows, column: str, output: Path, bad: BadRows) -> list[
 
 
 def jobs_of_files(files: Sequence[Path], output: Path) -> list[ModelJob]:
-    """Return a job for each file, whose model is called as it is.
+    """Return a job for each file, whose model has the same name.
 
     Raises:
         InputError: two have the same name.
@@ -145,9 +145,9 @@ def jobs_of_files(files: Sequence[Path], output: Path) -> list[ModelJob]:
 
 
 def file_name(group: str) -> str:
-    """Return the name of the model file of a group, or of a file: what names do not take is %XX.
+    """Return the name of the model file of a group or file; characters that names do not allow become %XX.
 
-    Of one that is too long the end is told by its hash.
+    The end of a name that is too long is replaced by its hash.
     """
     quoted = "".join(sign if is_plain(sign) else "".join(f"%{byte:02X}" for byte in _bytes(sign)) for sign in group)
     if quoted.startswith((".", " ")):

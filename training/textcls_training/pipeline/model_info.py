@@ -1,4 +1,4 @@
-"""What a model file says of itself and of its training."""
+"""The metadata of a model file about the model and its training."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -32,7 +32,7 @@ def model_info(
     vectors: VectorsReport | None,
     columns: FittedColumns,
 ) -> ModelInfo:
-    """Return what the file says of itself. The names of its keys stay from version to version."""
+    """Return the metadata of the file. The names of its keys stay the same from version to version."""
     selected, model, config = outcome.fitted.selected, outcome.fitted.model, outcome.fitted.config
     given, linear, learned, terms = task.given, task.config.head == "linear", task.learned, columns.terms
     names = prepared.names
@@ -88,7 +88,7 @@ def model_info(
 
 
 def _task(calibration: AnyCalibration, *, distinct: bool, newest: bool) -> dict[str, Any]:
-    """Return what the file says of its format, and of its task where a text may have several labels."""
+    """Return the metadata on the file format, and on the task if a text may have several labels."""
     if not isinstance(calibration, LabelSetCalibration):
         return {"format_version": 4} if newest else {}
     return {
@@ -101,13 +101,13 @@ def _task(calibration: AnyCalibration, *, distinct: bool, newest: bool) -> dict[
 
 
 def _threshold_rows(calibration: AnyCalibration) -> dict[str, Any]:
-    """Return on how many held-out rows the threshold of each label rests, where these have chosen it."""
+    """Return on how many held-out rows the threshold of each label is based, if they were used to choose it."""
     rows = calibration.rows if isinstance(calibration, LabelSetCalibration) else ()
     return {THRESHOLD_ROWS: rows} if rows else {}
 
 
 def _parts(calibration: AnyCalibration) -> list[float]:
-    """Return how much each view, and the spelling, counts in the vector of a text."""
+    """Return the weight of each view, and of the spelling, in the vector of a text."""
     return [round(part, 6) for part in calibration.parts] if isinstance(calibration, PrototypeCalibration) else []
 
 
@@ -116,7 +116,7 @@ def _plain_weights(weights: LabelWeights, names: Sequence[str]) -> str | dict[st
 
 
 def _held_out(selected: SelectionResult, report: ClassificationReport | LabelSetReport) -> dict[str, float | None]:
-    """Return what the file says of the validation rows."""
+    """Return the metadata on the validation rows."""
     if isinstance(selected.validation, LabelSetValidation) and isinstance(report, LabelSetReport):
         if not report.rows:
             return dict.fromkeys(("held_out_break_even", "held_out_micro_f1", "held_out_macro_f1"))

@@ -1,4 +1,4 @@
-"""What a training begins with: labelled texts that are counted, split and encoded, and how to train on them."""
+"""Prepare a training: labelled texts that are counted, split and encoded, and the configuration for them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -40,10 +40,10 @@ from textcls_training.state.rehearsal import NO_PART
 from textcls_training.vectors.file import load
 from textcls_training.vectors.word_vectors import WordVectors
 
-# With columns, up to so many rows are all held out in turn: what columns add is fitted on held-out rows alone.
+# With columns, up to this many rows are all held out in turn: what columns add is fitted on held-out rows only.
 MOST_HELD_OUT_FOR_COLUMNS: Final = 50_000
-# Of fewer rows, with so many tokens and so many rows times labels at most, a fit takes a second: then all rows are held
-# out in turn. Measured: training/README.md.
+# With fewer rows than this, and at most this many tokens and rows times labels, a fit takes a second: then all rows
+# are held out in turn. Measured: training/README.md.
 QUICK_ROWS: Final = 8_000
 QUICK_TOKENS: Final = 500_000
 QUICK_CELLS: Final = 100_000
@@ -60,10 +60,10 @@ PAIRS_ALONE: Final = (
 
 
 class Task(NamedTuple):
-    """What a run was told, as of `run`.
+    """The task of a run, as in `run`.
 
     Attributes:
-        earlier: what it goes on from, whose rows are then part of `given`.
+        earlier: the training it continues from, whose rows are then part of `given`.
     """
 
     given: LabelledTexts
@@ -79,37 +79,37 @@ class Task(NamedTuple):
 
     @property
     def learned(self) -> Continuation | None:
-        """The training before, if what it has learned is begun with."""
+        """The earlier training, if this one begins with what it has learned."""
         return None if self.earlier is None or self.earlier.anew else self.earlier
 
     @property
     def rows(self) -> int:
-        """How many rows there ever were."""
+        """How many rows there were in all trainings."""
         return len(self.given.texts) if self.earlier is None else self.earlier.rows
 
     def learned_texts(self, texts: Sequence[str]) -> LearnedTexts:
-        """Return what is kept of all texts that were ever learned from, where these are at hand."""
+        """Return what is kept of all texts that were ever learned from, if these are at hand."""
         found = LearnedTexts.of(texts)
         return found if self.learned is None else found.joined(self.learned.learned_texts)
 
     @property
     def keeps_fits(self) -> bool:
-        """Whether a state holds what fits have learned: where it does not hold all rows."""
+        """Whether a state keeps what fits have learned: if it does not contain all rows."""
         return self.learned is not None or len(self.given.texts) > self.config.rehearsal_rows
 
 
 class Prepared(NamedTuple):
-    """What a training begins with.
+    """The prepared input of a training.
 
     Attributes:
         names: the labels, in the order of their numbers.
-        texts: what is learned: all rows, and texts about labels, which no split holds out.
-        dataset: all rows, as training counts them.
+        texts: the texts to learn: all rows, and texts about labels, which no split holds out.
+        dataset: all rows, in the form that training counts them in.
         taught: `texts`, likewise.
         splits: the train-valid splits.
         part: which of these holds out each row of `taught`.
-        resolved: how it is trained.
-        machines: how machines of one label against the rest are; None where they are not tried.
+        resolved: the resolved configuration.
+        machines: that of one-vs-rest support vector machines; None if they are not tried.
     """
 
     names: Sequence[str]
@@ -123,12 +123,12 @@ class Prepared(NamedTuple):
 
     @property
     def about_labels(self) -> int:
-        """How many texts about labels there are."""
+        """The number of texts about labels."""
         return len(self.taught.labels) - len(self.dataset.labels)
 
 
 def prepare(task: Task, *, keeps_fits: bool = False) -> Prepared:
-    """Count, split and resolve; machines are not tried where a state keeps what fits have learned."""
+    """Count, split and resolve; support vector machines are not tried if a state keeps what fits have learned."""
     given, config, learned = task.given, task.config, task.learned
     if given.label_sets is not None:
         metrics.require()
@@ -180,7 +180,7 @@ def _taught(
     max_tokens: int,
     spill: Spill,
 ) -> tuple[LabelledTexts, Dataset]:
-    """Return the rows with texts about labels behind them, and as training counts them."""
+    """Return the rows followed by texts about labels, and the dataset of both."""
     texts = given.followed_by(about) if about else given
     taught = Dataset.of(texts, names, max_tokens, spill)
     if not about:
@@ -197,7 +197,7 @@ def _check_answers(unlabelled: UnlabelledTexts | None, names: Sequence[str]) -> 
 
 
 def _check_columns(task: Task) -> None:
-    """Refuse columns beside the text where they are not read."""
+    """Refuse columns beside the text if they are not read."""
     given, config = task.given, task.config
     if not given.columns:
         return
@@ -210,8 +210,8 @@ def _check_columns(task: Task) -> None:
 
 
 def _every_part(task: Task, dataset: Dataset, names: Sequence[str]) -> bool:
-    """Return whether each part of the rows is held out in turn, however many rows there are: where it is asked for, for
-    columns, and where fits are quick, since a tenth of the rows tells little.
+    """Return whether each part of the rows is held out in turn, however many rows there are: if requested, for columns,
+    and if fits are quick, since a tenth of the rows says little.
     """
     rows, config = len(dataset.labels), task.config
     if task.every_part or (task.given.columns and rows <= MOST_HELD_OUT_FOR_COLUMNS):
@@ -222,10 +222,10 @@ def _every_part(task: Task, dataset: Dataset, names: Sequence[str]) -> bool:
 
 
 def _machines_suit(task: Task, dataset: Dataset, names: Sequence[str]) -> bool:
-    """Return whether machines of one label against the rest are to be tried.
+    """Return whether one-vs-rest support vector machines are to be tried.
 
     Raises:
-        ConfigError: they are asked for, and cannot be had.
+        ConfigError: they are requested, and not possible.
     """
     config = task.config
     why = no_machines(config)
@@ -248,7 +248,7 @@ def _machines_suit(task: Task, dataset: Dataset, names: Sequence[str]) -> bool:
 
 def _splits(dataset: Dataset, taught: Dataset, valid: Dataset | None, *, every: bool) -> tuple[list[Split], Int64]:
     """Return the train-valid splits, and which of them holds out each row of `taught`: one with `valid`, or else parts
-    of the training rows, `every` one of them in turn or as their number says.
+    of the training rows, `every` one of them in turn or as many as suit their number.
     """
     part = np.full(len(taught.labels), NO_PART)
     if valid is not None:
@@ -260,7 +260,7 @@ def _splits(dataset: Dataset, taught: Dataset, valid: Dataset | None, *, every: 
 
 
 def _tell_of_tokens(corpus: Corpus, max_tokens: int, callback: Callback) -> None:
-    """Say how many texts are cut, and what is approximate where there are very many different tokens."""
+    """Report how many texts are cut, and what is approximate if there are very many different tokens."""
     if cut := int(corpus.full.sum()):
         callback.note(CUT.format(plural(cut, "text"), max_tokens))
     if corpus.has_rare:
@@ -287,13 +287,13 @@ def _resolved(
         names=names,
         impl=impl,
     )
-    # Of several splits the fit of each lacks a fifth of the rows.
+    # With several splits the fit of each lacks a fifth of the rows.
     refit = resolved.refit or splits > 1
     return replace(resolved, refit=refit, vectors_on_trial=config.vectors is None and vectors is not None)
 
 
 def _vectors(config: TrainConfig, dataset: Dataset, labels: int) -> WordVectors | None:
-    """Return the vectors that are asked for; unasked, those that suit the rows."""
+    """Return the requested vectors, or by default those that suit the rows."""
     match config.vectors:
         case Path() as path:
             return load(path)

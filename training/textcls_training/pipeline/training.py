@@ -52,11 +52,11 @@ class TrainingRun(NamedTuple):
     """A training run.
 
     Attributes:
-        report: of it.
-        model: itself.
-        tables: that the saved model reads.
-        selected: what validation rows chose, with their logits: those of the first split, of the second, and so on.
-        part: which split has held out each row; another number than those of the splits for none.
+        report: its report.
+        model: the model.
+        tables: the tables that the saved model reads.
+        selected: the selection on validation rows, with their logits: those of the first split, the second, and so on.
+        part: the split that held out each row; a number other than those of the splits for none.
     """
 
     report: TrainReport
@@ -113,35 +113,35 @@ def run(
     every_part: bool = False,
     new_labels: bool = True,
 ) -> TrainingRun:
-    """Train on `given`, write the model to `output`, and return it beside the report.
+    """Train on `given`, write the model to `output`, and return it with the report.
 
     Args:
         given: the training rows.
         output: the ONNX file to write; it appears whole, or not at all.
-        config: what differs from the defaults.
-        valid: validation rows. Without them they are each fifth of `given` in turn, by a hash of the text, or a
-            tenth where that takes long. The saved model is then fitted on all rows of `given`.
-        unlabelled: texts without labels, none of them a text of `given` or `valid`. The teacher of `config` answers
-            them, or the model itself if there is none, unless they bring probabilities; the model learns from these
-            answers, too, if held-out labelled rows prefer that.
-        callback: told of progress.
-        stop: by which somebody may end the training early. The model is then that of the first train-valid split, as
-            it stands: without `valid` it has not learned from the validation rows. While unlabelled texts are at work
-            it is the whole model without them.
+        config: the options that differ from the defaults.
+        valid: validation rows. By default they are each fifth of `given` in turn, chosen by a hash of the text, or a
+            tenth if that takes long. The saved model is then fitted on all rows of `given`.
+        unlabelled: texts without labels, none of them in `given` or `valid`. The teacher of `config` answers them, or
+            the model itself if there is none, unless they come with probabilities; the model also learns from these
+            answers if held-out labelled rows prefer that.
+        callback: notified of progress.
+        stop: a request to end the training early. The model is then that of the first train-valid split, as it is:
+            without `valid` it has not learned from the validation rows. During the work on unlabelled texts it is the
+            whole model without them.
         state: a folder in which the training keeps its state, see `textcls_training.state.folder`. After a kill, the
-            same call goes on from there, to the same bytes.
-        from_state: such a folder of a training that has finished, to which `given` are new rows; see
+            same call continues from there, to the same bytes.
+        from_state: such a folder of a finished training, to which `given` adds new rows; see
             `textcls_training.pipeline.continuing`.
-        every_part: hold out each part of the rows in turn, as of few rows, however many there are.
-        new_labels: whether texts about labels may bring labels that no row has.
+        every_part: hold out each part of the rows in turn, as with few rows, however many there are.
+        new_labels: whether texts about labels may add labels that no row has.
 
     Raises:
         InputError: nothing can be learned from the rows, there is no such teacher, or the vectors cannot be read; or no
-            training can go on from that state.
-        ConfigError: training diverged, or not a single row fits into the size; or there is a teacher, and nothing to
-            answer; or the folder holds the state of another training, or the state of this one cannot be kept.
+            training can continue from that state.
+        ConfigError: training diverged, or not a single row fits into the size; or there is a teacher, but nothing to
+            answer; or the folder contains the state of another training, or the state of this one cannot be kept.
         MissingExtraError: the teacher needs a package that is not installed.
-        SurroundingsError: `output` or the state cannot be written, or another process trains with this state.
+        SurroundingsError: `output` or the state cannot be written, or another process is training with this state.
         ArtifactError: the exported model does not answer as the trained one does.
     """
     check_output_path(output)
@@ -213,7 +213,7 @@ def _fitted(task: Task, prepared: Prepared, checkpoints: Checkpoints) -> Fitted:
 
 
 def _with_head(outcome: DistillationOutcome, config: TrainConfig, labels: int) -> DistillationOutcome:
-    """Return the model with the head that is wanted: a linear one is there already."""
+    """Return the model with the requested head; a linear one is there already."""
     if config.head != "prototypes":
         return outcome
     from textcls_training.fit.prototype_selection import select_prototypes
@@ -226,7 +226,7 @@ def _with_head(outcome: DistillationOutcome, config: TrainConfig, labels: int) -
 def _with_columns(
     outcome: DistillationOutcome, task: Task, prepared: Prepared
 ) -> tuple[DistillationOutcome, FittedColumns]:
-    """Return what held-out rows choose with the columns beside the text, and what these add."""
+    """Return the selection of held-out rows with the columns beside the text, and what these add."""
     selected, given = outcome.fitted.selected, task.given
     if not given.columns:
         return outcome, FittedColumns(None, selected, ())
@@ -241,12 +241,12 @@ def _with_columns(
 
 
 def _rows_of(part: Int64, folds: int) -> Int64:
-    """Return the numbers of the rows that splits hold out, a split behind the other."""
+    """Return the numbers of the rows that splits hold out, one split after another."""
     return np.concatenate([np.flatnonzero(part == fold) for fold in range(folds)])
 
 
 def _distillation(config: TrainConfig, unlabelled: UnlabelledTexts | None, given: LabelledTexts) -> Distillation | None:
-    """Return what is to be done with unlabelled texts; None if there are none, or if they are to count nothing."""
+    """Return how unlabelled texts are used; None if there are none, or if they are to have no weight."""
     if unlabelled is not None and given.weights is not None:
         raise ConfigError("Unlabelled texts cannot be used where rows have weights; train without them.")
     if unlabelled is None:
@@ -261,7 +261,7 @@ def _distillation(config: TrainConfig, unlabelled: UnlabelledTexts | None, given
 def _saved(
     task: Task, prepared: Prepared, outcome: DistillationOutcome, columns: FittedColumns, rows: int
 ) -> tuple[TrainReport, Tables]:
-    """Write the model file, which has learned from so many labelled rows; return the report, and the tables in it."""
+    """Write the model file, which has learned from `rows` labelled rows; return the report, and the tables in it."""
     fitted, config = outcome.fitted, outcome.fitted.config
     held_out = HeldOut.of(fitted.selected, prepared.names)
     with reproducible(config.seed, config.impl), threadpool_limits(1):
@@ -296,7 +296,7 @@ def _saved(
 
 
 def _own_corpus(outcome: DistillationOutcome, prepared: Prepared) -> Corpus:
-    """Return what was learned but texts about labels, which stand behind the rows where nothing else was learned."""
+    """Return the learned corpus without texts about labels, which follow the rows if nothing else was learned."""
     corpus = outcome.fitted.learned.corpus
     if outcome.metadata is not None or not prepared.about_labels:
         return corpus
@@ -311,7 +311,7 @@ def _save(
     decisions: HeldOutDecisions | None,
     own: Corpus,
 ) -> Tables:
-    """Write the model file, which tells of its `own` rows; return the tables that it reads."""
+    """Write the model file, which describes its `own` rows; return the tables that it reads."""
     given, config, output = task.given, task.config, task.output
     corpus, size = fitted.learned.corpus, fitted.config.size
     if config.head == "linear":
@@ -333,13 +333,13 @@ def _save(
 def _summarised(
     info: ModelInfo, fitted: Fitted, tables: Tables, decisions: HeldOutDecisions | None, own: Corpus
 ) -> ModelInfo:
-    """Let the file tell of its held-out rows as well."""
+    """Add a summary of the held-out rows to the metadata."""
     summary = held_out_summary(fitted.selected, decisions, fitted.model, own, tables, info.labels)
     return replace(info, training={**info.training, **summary})
 
 
 def _identity(task: Task, resolved: ResolvedConfig, distillation: Distillation | None) -> dict[str, Any]:
-    """Return what makes this training the one that it is."""
+    """Return what identifies this training."""
     before = None if task.earlier is None else task.earlier.finished.sha256
     teacher = None if distillation is None else distillation.teacher_sha256
     made_with = versions(resolved.impl)

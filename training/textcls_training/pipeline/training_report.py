@@ -1,4 +1,4 @@
-"""What a training found out."""
+"""The findings of a training."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -21,12 +21,12 @@ from textcls_training.models.vectors_report import VectorsReport
 
 
 class HeldOut(NamedTuple):
-    """What validation rows say of a calibrated model.
+    """The figures of a calibrated model on validation rows.
 
     Attributes:
         report: as in `TrainReport.held_out`.
         ece_before: as in `TrainReport`.
-        decisions: with several labels, how the rows are answered; else None.
+        decisions: with several labels per text, how the rows are answered; else None.
         threshold_rows: as in `TrainReport`.
     """
 
@@ -37,7 +37,7 @@ class HeldOut(NamedTuple):
 
     @classmethod
     def of(cls, selected: SelectionResult, names: Sequence[str]) -> "HeldOut":
-        """Measure the validation rows as they are calibrated, and their calibration error before."""
+        """Measure the calibrated answers to validation rows, and their calibration error before."""
         calibration, validation = selected.calibration, selected.validation
         if isinstance(calibration, LabelSetCalibration) and isinstance(validation, LabelSetValidation):
             return cls._of_sets(selected.logits, calibration, validation, names)
@@ -60,7 +60,7 @@ class HeldOut(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainReport:
-    """What training found out.
+    """The findings of training.
 
     `held_out` is measured on validation rows: the measured model was not trained on them, though they chose its epoch,
     its ensemble weights and its temperature.
@@ -68,28 +68,28 @@ class TrainReport:
     Attributes:
         rows: labelled rows that the saved model was trained on.
         held_out_rows: validation rows.
-        folds: 1 where these are held-out or separate rows; more where few rows were cross-fitted in so many parts.
+        folds: 1 if these are held-out or separate rows; more if few rows were cross-fitted in this many parts.
         epochs: passes over the data.
         temperature: 1 when too few rows were held out to fit it.
-        ensemble_weights: how much each view counts: words, vectors if there are any, and pieces of words if they are
+        ensemble_weights: the weight of each view: words, vectors if there are any, and pieces of words if they are
             read.
-        held_out: accuracy, macro-F1, calibration and the per-label table, at that temperature; where a text may have
+        held_out: accuracy, macro-F1, calibration and the per-label table, at that temperature; if a text may have
             several labels, F1, average precision and the rest, at the thresholds that they chose.
         ece_before: expected calibration error without it.
-        gate: what the mixing layer's gate has become, None without mixing.
+        gate: the final value of the mixing layer's gate, None without mixing.
         parameters: how many numbers were learned in all.
         mixing_parameters: how many of them are the mixing layer's.
         file_bytes: size of the saved model.
-        vectors: where the vectors come from and what they bring; None without any.
-        interrupted: whether somebody has ended the training early.
+        vectors: the source of the vectors and their gain; None without any.
+        interrupted: whether the training was ended early.
         seconds: how long each step took.
-        distillation: what unlabelled texts have brought; None without any.
-        threshold_rows: how many held-out rows have chosen the threshold of each label; None where these reach a target,
-            and where there are none.
-        columns: what columns beside the text bring; none without any.
-        trainer: who trained: compiled loops of gradient steps, machines of one label each, or the reference.
-        goal: what the thresholds of several labels were to reach; None for a high F1, and of one label.
-        cannot_go_on: why no other training can go on from the state that was kept; None if one can, or none was kept.
+        distillation: the gain from unlabelled texts; None without any.
+        threshold_rows: the number of held-out rows that the threshold of each label was chosen on; None if thresholds
+            reach a target, and if there are none.
+        columns: the gain from columns beside the text; none without any.
+        trainer: the trainer: the compiled trainer, one-vs-rest support vector machines, or the reference.
+        goal: what the thresholds of several labels were to reach; None for a high F1, and with one label per text.
+        cannot_go_on: why no other training can continue from the kept state; None if one can, or none was kept.
     """
 
     rows: int
@@ -115,7 +115,7 @@ class TrainReport:
     cannot_go_on: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report as plain data, whose names stay from version to version."""
+        """Return the report as plain data, whose names stay the same from version to version."""
         distilled = None if self.distillation is None else self.distillation.to_json()
         columns = [gain.to_json() for gain in self.columns]
         found = asdict(self) | {"held_out": self.held_out.as_json(), "distillation": distilled, "columns": columns}

@@ -1,4 +1,4 @@
-"""Trials: some rows and a configuration are trained, and the model is measured on rows that it has not seen.
+"""Trials: train on some rows with a configuration, and measure the model on rows that it has not seen.
 
 Ablations and tuning are made of these; `textcls.jobs` does them, in this process, in several or on
 a cluster. A training has the same bytes wherever it runs, so a trial has the same result.
@@ -27,8 +27,8 @@ from textcls_training.pipeline.training import TrainingRun
 
 Result = TypeVar("Result")
 
-# So many parts of the rows judge in turn what is made of the others; from so many rows on the first of `PARTS` does,
-# and tells enough.
+# This many parts of the rows judge in turn a model of the others; from this many rows on only the first of `PARTS`
+# does, and suffices.
 ROUNDS: Final = 3
 MANY_ROWS, PARTS = 10_000, 5
 
@@ -46,8 +46,8 @@ class Trial:
     """A training to be measured.
 
     Attributes:
-        name: how a person knows it, and no other trial beside it.
-        config: how it is trained.
+        name: a readable name that is unique among trials.
+        config: its configuration.
         fold: the number of its fold.
     """
 
@@ -65,13 +65,13 @@ class Trained:
     """A trial that was trained.
 
     Attributes:
-        trial: which.
-        run: what the training found out.
+        trial: the trial.
+        run: the findings of the training.
         classifier: the saved model, loaded.
         train: the rows that it has learned from.
         held_out: the others.
         content: the content of the model file.
-        seconds: that the training took.
+        seconds: the time that the training took.
         cpu_seconds: the seconds of the processor, over all its threads.
     """
 
@@ -92,7 +92,7 @@ class Trials(Generic[Result]):
     Attributes:
         given: all rows.
         folds: the folds of these.
-        measure: returns what is wanted of a trained one; a function of a module, as it goes to other processes.
+        measure: returns the wanted result of a trained one; a module-level function, as it goes to other processes.
     """
 
     given: LabelledTexts
@@ -100,7 +100,7 @@ class Trials(Generic[Result]):
     measure: Callable[[Trained], Result]
 
     def ready(self) -> Callable[[Trial], Result]:
-        """Return what trains and measures."""
+        """Return a function that trains and measures."""
         return self._result
 
     def _result(self, trial: Trial) -> Result:
@@ -116,7 +116,7 @@ class Trials(Generic[Result]):
 
 
 def results(crew: Crew[Trial, Result], trials: Sequence[Trial]) -> Iterator[tuple[Trial, Result]]:
-    """Yield each trial with its result, in the order in which they end.
+    """Yield each trial with its result, in the order of completion.
 
     Raises:
         TextclsError: a training failed; that of the trial.
@@ -135,8 +135,8 @@ def folds_of(given: LabelledTexts, parts: int, within: Int64 | None = None) -> l
 
     Args:
         given: all rows.
-        parts: how many.
-        within: the numbers of the rows that there are; all by default.
+        parts: the number of parts.
+        within: the numbers of the rows to use; all by default.
     """
     within_R = np.arange(len(given.texts)) if within is None else within
     part_R = part_of_rows(given.only(within_R.tolist()), parts)
@@ -144,21 +144,21 @@ def folds_of(given: LabelledTexts, parts: int, within: Int64 | None = None) -> l
 
 
 def judging_folds(given: LabelledTexts, rounds: int | None = None) -> list[Fold]:
-    """Return folds that hold out rows to judge what is made of the others.
+    """Return folds that hold out rows to evaluate models of the others.
 
     Args:
         given: all rows.
-        rounds: how many parts are held out in turn; 1 for a fifth alone. None for a number that suits the rows.
+        rounds: how many parts are held out in turn; 1 for only one fifth. None for a number that suits the rows.
     """
     number = rounds or (1 if len(given.texts) >= MANY_ROWS else ROUNDS)
     return folds_of(given, PARTS)[:1] if number == 1 else folds_of(given, number)
 
 
 def answered_labels(trained: Trained) -> list[str]:
-    """Let a model answer its held-out rows, with one label each."""
+    """Return a model's answers to its held-out rows, with one label each."""
     return [answer.label for answer in trained.classifier.predict(trained.held_out.texts)]
 
 
 def answered_sets(trained: Trained) -> list[tuple[str, ...]]:
-    """Let a model that may give several labels answer its held-out rows: the labels that each is assigned, sorted."""
+    """Return a multi-label model's answers to its held-out rows: the labels that each is assigned, sorted."""
     return [tuple(sorted(answer.assigned)) for answer in trained.classifier.predict(trained.held_out.texts)]

@@ -1,7 +1,7 @@
-"""A file of named arrays and of what is to be said of them: NumPy's own format, a zip without compression.
+"""A file of named arrays with facts about them: NumPy's own format, a zip without compression.
 
-It is written array by array, so it takes no memory beside them; the zip holds a checksum (CRC-32) of each, which is
-compared when they are read; and nothing in it can run, as pickles are refused.
+It is written array by array, so it takes no additional memory; the zip contains a checksum (CRC-32) of each, which is
+compared on reading; and nothing in it can be executed, as pickles are refused.
 """
 
 import json
@@ -21,12 +21,12 @@ from textcls.errors import InputError
 
 Arrays = Mapping[str, NDArray[Any]]
 
-# Stands in the names of files that are being written, so that those of killed processes are known.
+# Part of the names of unfinished files, so that those of killed processes are recognised.
 UNFINISHED: Final = "state-"
 _ABOUT: Final = "about"
-# The checksums are of arrays alone, not of the list of them; so that stands in what is said.
+# The checksums cover the arrays, not the list of them; so the list is part of the facts.
 _NAMES: Final = "arrays"
-# NumPy has Python parse what it says of an array, and in two threads at once CPython 3.11 may fail at that (gh-106905).
+# NumPy lets Python parse an array's header, and in two threads at once CPython 3.11 may fail at that (gh-106905).
 _PARSING: Final = threading.Lock()
 
 
@@ -35,7 +35,7 @@ class DamagedError(InputError):
 
 
 def write(path: Path, arrays: Arrays, about: Mapping[str, Any]) -> None:
-    """Write arrays, and what is said of them as JSON, to `path`, whole or not at all.
+    """Write arrays, and facts about them as JSON, to `path`, whole or not at all.
 
     Raises:
         SurroundingsError: it cannot be written.
@@ -46,7 +46,7 @@ def write(path: Path, arrays: Arrays, about: Mapping[str, Any]) -> None:
 
 
 def read_about(path: Path) -> dict[str, Any]:
-    """Return what is said of the arrays of a file, without reading these.
+    """Return the facts about the arrays of a file, without reading the arrays.
 
     Raises:
         DamagedError: the file is not as it was written.
@@ -57,7 +57,7 @@ def read_about(path: Path) -> dict[str, Any]:
 
 
 def read(path: Path, *wanted: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Return the arrays `wanted` of a file, all of them if none is named, and what is said of them.
+    """Return the arrays `wanted` of a file, all of them if none is named, and the facts about them.
 
     Raises:
         DamagedError: the file is not as it was written.
@@ -79,9 +79,9 @@ def _about(file: Any) -> dict[str, Any]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    """Open a file of arrays; whatever goes wrong with it inside is told in a sentence."""
+    """Open a file of arrays; any error inside is reported in a sentence."""
     try:
-        # A pipe would be waited for.
+        # Opening a pipe would block.
         if not stat.S_ISREG(path.stat().st_mode):
             raise DamagedError(f"{path} is not a plain file.")
         raw = path.open("rb")
@@ -90,7 +90,7 @@ def _opened(path: Path) -> Iterator[Any]:
     with raw:
         try:
             with zipfile.ZipFile(raw) as packed:
-                # What is not compressed cannot unpack to more than the file holds.
+                # Uncompressed entries cannot unpack to more than the file contains.
                 if any(entry.compress_type != zipfile.ZIP_STORED for entry in packed.infolist()):
                     raise ValueError("an array is compressed")
             raw.seek(0)

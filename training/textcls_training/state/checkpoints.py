@@ -1,4 +1,4 @@
-"""What a fit keeps while it runs, so that it can go on after a kill: an interface, and the one that keeps nothing.
+"""Checkpoints of a fit, so that it can resume after a kill: an interface, and an implementation that keeps nothing.
 
 A training is a sequence of fits that its rows, its options and its versions determine, and a fit is a sequence of steps
 that these and its number of the step determine. So a checkpoint is: which fit, its arrays, and how many steps there
@@ -16,11 +16,11 @@ from textcls_training.state.arrays_file import Arrays
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What a fit of an earlier training has learned, with which another begins.
+    """What a fit of an earlier training has learned, and another begins with.
 
     Attributes:
-        arrays: those in which it ended.
-        label_C: the number that each of its labels has now.
+        arrays: its final arrays.
+        label_C: the present number of each of its labels.
     """
 
     arrays: Arrays
@@ -33,7 +33,7 @@ class FitState:
 
     Attributes:
         arrays: all that later steps depend on, and what the fit has found out so far, by name.
-        progress: how far it is, for people, such as "after epoch 7 of 10".
+        progress: its progress in readable form, such as "after epoch 7 of 10".
         done: whether all its epochs are over.
     """
 
@@ -43,7 +43,7 @@ class FitState:
 
 
 class Checkpoint(Protocol):
-    """Where one fit keeps its state."""
+    """Keep the state of one fit."""
 
     def learned(self) -> Learned | None:
         """Return what the fit begins with; None if it begins anew."""
@@ -52,14 +52,14 @@ class Checkpoint(Protocol):
         """Return the arrays that were kept last; None if there are none."""
 
     def offer(self, state: Callable[[], FitState]) -> None:
-        """Keep the state of a fit, if it is time to: called between two steps, as often as one likes."""
+        """Keep the state of a fit, if it is time to: called between two steps, any number of times."""
 
     def finish(self, state: Callable[[], FitState]) -> None:
-        """Keep the state in which a fit ends, if somebody is to have it."""
+        """Keep the final state of a fit, if it is needed."""
 
 
 class Checkpoints(Protocol):
-    """Where the fits of a training keep their states, each under its name."""
+    """Keep the states of the fits of a training, each under its name."""
 
     def of(self, fit: str) -> Checkpoint:
         """Return where the fit of this name keeps its state."""

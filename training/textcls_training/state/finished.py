@@ -1,4 +1,4 @@
-"""What is kept of a finished training, so that another goes on from it with more rows.
+"""What is kept of a finished training, so that another can continue from it with more rows.
 
     rows            all of them, or a sample to rehearse (`rehearsal`)
     counts          how often tokens and pairs of neighbours occurred in all rows; unless all rows are kept
@@ -27,25 +27,25 @@ from textcls_training.state.rehearsal import Rehearsal, text_arrays, texts_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What is said of a finished training, as plain data.
+    """The facts about a finished training, as plain data.
 
     Attributes:
         labels: their names, in the order of their numbers.
         several: whether a text may have several.
         rows: how many rows there were in all, in earlier trainings, too.
         splits: how many train-valid splits there were.
-        all_rows: what the fit on all rows is called.
+        all_rows: the name of the fit on all rows.
         options: those of the training.
         features, model: as in the metadata of a model.
         even_attention, least_buckets: as in `ResolvedConfig`.
         vectors: "none", "english", or the file of the vectors that are part of the model.
         vectors_sha256: the hash of that file.
-        alone: why no other training can go on from this one; None if one can.
+        alone: why no other training can continue from this one; None if one can.
         whole: whether all rows are kept.
         text_columns, label_column: of its files.
-        labels_written: how labels are written where a text may have several (`TargetOptions.to_json`).
-        renamed: the label of each other name that rows had for it.
-        learned_texts: the hashes of all rows that there ever were (`LearnedTexts.to_json`).
+        labels_written: how labels are written if a text may have several (`TargetOptions.to_json`).
+        renamed: the label of each alternative name in the rows.
+        learned_texts: the hashes of the rows of all trainings (`LearnedTexts.to_json`).
     """
 
     labels: list[str]
@@ -70,7 +70,7 @@ class Facts:
 
     @classmethod
     def of(cls, path: Path) -> "Facts":
-        """Read what is said of the finished training in the folder at `path`, and no more.
+        """Read only the facts about the finished training in the folder at `path`.
 
         Raises:
             InputError: as of `Finished.load`.
@@ -123,9 +123,9 @@ class Finished:
 
     Attributes:
         path: the folder of its state.
-        facts: what is said of it.
+        facts: the facts about it.
         rehearsal: the rows that are kept.
-        counts: what all rows held; None where all are kept.
+        counts: the counts of all rows; None if all are kept.
         sha256: the SHA-256 of the file that holds all this.
     """
 
@@ -166,7 +166,7 @@ class Finished:
 
 
 def content(facts: Facts, rehearsal: Rehearsal, counts: EarlierCounts | None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the arrays of a finished training, and what is said of them."""
+    """Return the arrays of a finished training, and the facts about them."""
     arrays = {} if facts.alone else rehearsal.arrays(facts.labels)
     if counts is not None:
         arrays |= {

@@ -1,4 +1,4 @@
-"""What makes a training this one and no other, so that it never goes on from the state of another."""
+"""The identity of a training, so that it never continues from the state of another."""
 
 import hashlib
 import json
@@ -23,16 +23,16 @@ def identity(
     earlier: str | None = None,
     teacher: str | None = None,
 ) -> dict[str, Any]:
-    """Return hashes of the rows, all options, and versions, by the names under which people know them.
+    """Return hashes of the rows, all options, and versions, by readable names.
 
     Args:
         given: the rows.
-        valid: validation rows, if such are given.
-        unlabelled: texts without labels, if such are given.
-        config: what was told.
-        resolved: what was decided.
-        versions: of packages.
-        earlier: the hash of the finished training that this one goes on from.
+        valid: validation rows, if given.
+        unlabelled: texts without labels, if given.
+        config: the given options.
+        resolved: the resolved configuration.
+        versions: versions of packages.
+        earlier: the hash of the finished training that this one continues from.
         teacher: the hash of the encoder that answers texts without labels.
     """
     options = [name for name in OPTIONS if name not in WITHOUT_EFFECT]
@@ -43,7 +43,7 @@ def identity(
         "the state it goes on from": earlier,
         "columns": [*given.text_columns, given.label_column],
         "options": {name: plain(getattr(config, name)) for name in options},
-        # Steps once could be dealt to shards, to another result; a state of these is of another training.
+        # Steps could once be dealt to shards, with another result; a state of these is of another training.
         "shards": None,
         "model": None if config.model is None else asdict(config.model),
         "rates": None if config.optim is None else asdict(config.optim),
@@ -55,7 +55,7 @@ def identity(
 
 
 def _about_labels(given: Path | str | None) -> dict[str, str]:
-    """Return the hash of the texts about labels, where there is a file of them."""
+    """Return the hash of the texts about labels, if there is a file of them."""
     return (
         {"the hash of label_names": hashlib.sha256(given.read_bytes()).hexdigest()} if isinstance(given, Path) else {}
     )
@@ -68,7 +68,7 @@ def _hash_of(rows: LabelledTexts) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return the value of an option as JSON has it."""
+    """Return the value of an option in JSON form."""
     if isinstance(value, tuple):
         return list(value)
     return str(value) if isinstance(value, Path) else value

@@ -1,7 +1,7 @@
-"""The rows that a state keeps, to be rehearsed when training goes on: all rows, or a sample of them.
+"""The rows that a state keeps, to be rehearsed when training continues: all rows, or a sample of them.
 
-The sample holds the rows of the smallest hashes, and of each label some rows whatever their hashes. So it depends on
-the rows alone, and a sample of a sample and of new rows is a sample of all rows that there ever were.
+The sample contains the rows with the smallest hashes, and some rows of each label whatever their hashes. So it depends
+only on the rows, and a sample of a sample and of new rows is a sample of all rows of all trainings.
 """
 
 from collections.abc import Sequence
@@ -18,11 +18,11 @@ from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.state.arrays_file import Arrays
 
-# Another seed than that of splits, whose validation rows are those of the smallest hashes.
+# A different seed than that of splits, whose validation rows are those with the smallest hashes.
 _SEED: Final = 2027
-# Rows of each label that are in the sample at least, as far as there are.
+# The least number of rows of each label in the sample, as far as there are any.
 LEAST_OF_A_LABEL: Final = 20
-# The part of a row that no split held out.
+# The part number of a row that no split held out.
 NO_PART: Final = -1
 
 
@@ -46,8 +46,8 @@ class Rehearsal:
 
         Args:
             given: the rows.
-            labels: a number of the label of each, by which labels get their rows; of several that of the rarest.
-            part: as the attribute.
+            labels: a number of the label of each, by which labels get their rows; with several, that of the rarest.
+            part: as in the attribute.
             limit: how many are kept.
         """
         which = np.arange(len(given.texts)) if len(given.texts) <= limit else _sample(given.texts, labels, limit)
@@ -68,7 +68,7 @@ class Rehearsal:
 
     @classmethod
     def of_arrays(cls, arrays: Arrays, names: Sequence[str], *, whole: bool) -> "Rehearsal":
-        """Return the rows that `arrays` has made arrays of."""
+        """Return the rows from the arrays that `arrays` returns."""
         rows = LabelledTexts(texts=texts_of("text", arrays))
         if any(len(arrays[name]) != len(rows.texts) for name in ("weight", "label", "part") if name in arrays):
             raise ValueError("what is said of rows is not as many as they are")
@@ -124,7 +124,7 @@ def _numbers(number: NDArray[Any], most: int) -> list[int]:
 
 
 def _ends(start: NDArray[Any], length: int) -> list[int]:
-    """Return where each of some things that lie end to end begins, and where the last one ends.
+    """Return the offsets at which items stored end to end begin, and the end of the last one.
 
     Raises:
         ValueError: they do not rise from 0 to `length`.
@@ -143,7 +143,7 @@ def text_arrays(name: str, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
 
 
 def texts_of(name: str, arrays: Arrays) -> list[str]:
-    """Return the texts that `text_arrays` has made arrays of."""
+    """Return the texts from the arrays that `text_arrays` returns."""
     content = arrays[name].tobytes()
     ends = _ends(arrays[f"{name}_start"], len(content))
     return [content[begin:end].decode("utf-8", "surrogatepass") for begin, end in pairwise(ends)]

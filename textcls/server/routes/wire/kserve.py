@@ -63,8 +63,8 @@ def _read(
     instances, served = _instances(common.read(body, limits)), generation.get(name)
     rows = [_row(served, instance, i) for i, instance in enumerate(instances)]
     texts = answers.texts_of(served, rows, "instances")
-    said = "explanations" if explain else "predictions"
-    return common.ask(served, limits, texts, _written, lambda found, _: {said: found}, explain=explain, rows=rows)
+    field = "explanations" if explain else "predictions"
+    return common.ask(served, limits, texts, _written, lambda found, _: {field: found}, explain=explain, rows=rows)
 
 
 def _written(prediction: Prediction) -> orjson.Fragment:

@@ -131,9 +131,9 @@ async def infer_version(name: str, version: str, asked: Asked) -> Response:
     return await asked.classify(partial(_read, name, version, asked.headers.get(_LENGTH)))
 
 
-def _readiness(asked: Asked, **said: str) -> Response:
+def _readiness(asked: Asked, **facts: str) -> Response:
     ready = not asked.service.draining
-    return json({**said, "ready": ready}, 200 if ready else 503)
+    return json({**facts, "ready": ready}, 200 if ready else 503)
 
 
 def _card(served: Served) -> dict[str, Any]:

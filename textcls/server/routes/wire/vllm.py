@@ -71,7 +71,7 @@ def _finished(served: Served, found: list[dict[str, Any]], outcomes: list[Outcom
         "object": "list",
         "created": int(time.time()),
         "model": served.name,
-        "data": [{"index": i, **said} for i, said in enumerate(found)],
+        "data": [{"index": i, **result} for i, result in enumerate(found)],
         "usage": {
             "prompt_tokens": tokens,
             "total_tokens": tokens,
@@ -83,12 +83,12 @@ def _finished(served: Served, found: list[dict[str, Any]], outcomes: list[Outcom
 
 def _said(prediction: Prediction) -> dict[str, Any]:
     explanation = prediction.explanation
-    said = {
+    result = {
         "label": prediction.label,
         "probs": (prediction.probabilities if explanation is None else explanation.logit_values).tolist(),
         "num_classes": len(prediction.label_names),
     }
     if prediction.several:
         assigned = prediction.assigned
-        said |= {"label": assigned[0] if assigned else None, "labels": assigned}
-    return said
+        result |= {"label": assigned[0] if assigned else None, "labels": assigned}
+    return result

@@ -1,7 +1,7 @@
 """The features of columns: ramps between quantiles of numbers, a feature for each value of a category.
 
-A sum of ramps is a piecewise-linear curve, as a sum of hat functions is (Eilers and Marx 1996, section 2, of degree 1).
-Its weights are what the curve rises by, so that drawing them to zero makes it flat where few rows say otherwise.
+A sum of ramps is a piecewise-linear curve, as is a sum of hat functions (Eilers and Marx 1996, section 2, of degree 1).
+Its weights are the rises of the curve, so shrinking them to zero makes it flat unless enough rows say otherwise.
 
 Shapes: R rows, F features; others as in `textcls_training.models.columns`.
 """
@@ -18,12 +18,12 @@ from textcls_training.data.arrays import Float32, Float64, Int64
 from textcls_training.fit.columns.regression import Features
 from textcls_training.models.columns import ColumnTerms, Curves, Values, number_cells
 
-# Segments of a curve, and values of a category that are told apart.
+# The number of segments of a curve, and of distinguished values of a category.
 SEGMENTS = 8
 MOST_VALUES = 10_000
-# A value of one row alone says nothing of others, and may name somebody: no file holds it.
+# A value of only one row says nothing about others, and may name a person: no file contains it.
 LEAST_OF_VALUE = 2
-# Rows whose cells are kept.
+# The number of rows whose cells are kept.
 SAMPLE = 20
 
 
@@ -32,9 +32,9 @@ class Design:
     """The features of the cells of some rows.
 
     Attributes:
-        columns: whose cells they are.
-        curves: where ramps lie; what they rise by is not yet known.
-        row: of values, as `Values` has them.
+        columns: the columns of the cells.
+        curves: the positions of the ramps, whose rises are not yet known.
+        row: the rows of the values, as in `Values`.
         sample: the cells of some rows.
         features: the features of the rows.
         cell_F: the number of the cell of each feature.
@@ -49,7 +49,7 @@ class Design:
 
     @classmethod
     def of(cls, columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> "Design":
-        """Lay ramps between quantiles of the rows, and count their values."""
+        """Place ramps between quantiles of the rows, and count their values."""
         numbers = sum(column.numbers for column in columns)
         number_RN = number_cells(cells, numbers)
         knots = [_knots(number_R) for number_R in number_RN.T]
@@ -71,7 +71,7 @@ class Design:
         return [i for i, name in enumerate(columns_of_cells(self.columns)) if name == self.columns[number].name]
 
     def terms(self, weight_FC: Float64, bias_C: Float64) -> ColumnTerms:
-        """Return what columns add by the weights of their features; what a table adds in the mean goes to the bias."""
+        """Return what columns add, given the weights of their features; a table's mean goes to the bias."""
         labels, (numbers, segments) = weight_FC.shape[1], self.curves.start_NK.shape
         ramps = numbers * (segments + 1)
         rise_NJC = weight_FC[:ramps].reshape(numbers, segments + 1, labels)
@@ -94,7 +94,7 @@ class Design:
 
 
 def _knots(number_R: Float32) -> Float32:
-    """Return the quantiles of numbers, each but once: between two of them a curve is a line."""
+    """Return the distinct quantiles of numbers: between two of them a curve is a line."""
     known = number_R[~np.isnan(number_R)].astype(np.float64)
     if not len(known):
         return np.zeros(0, np.float32)
@@ -107,7 +107,7 @@ def _curves(number_RN: Float32, knots: Sequence[Float32]) -> Curves:
     for i, knot_K in enumerate(knots):
         segments = max(0, len(knot_K) - 1)
         start[i, :segments], width[i, :segments] = knot_K[:-1], np.diff(knot_K)
-        # What lies behind the last knot is not a ramp: it begins where no number is.
+        # Beyond the last knot there is no ramp: it begins above all numbers.
         start[i, segments:] = np.finfo(np.float32).max / 2
     empty = np.zeros((numbers, SEGMENTS), np.float32)
     curves = Curves(start, width, empty, np.zeros((numbers, SEGMENTS + 1, 0), np.float32))
@@ -117,7 +117,7 @@ def _curves(number_RN: Float32, knots: Sequence[Float32]) -> Curves:
 
 
 def _values(category_RQ: Sequence[Sequence[str]]) -> dict[tuple[int, str], int]:
-    """Number the values of each category cell that stand in two rows at least, the most frequent first."""
+    """Number the values of each category cell that occur in at least two rows, the most frequent first."""
     found = [
         (cell, value)
         for cell, values in enumerate(zip(*category_RQ, strict=True))

@@ -1,4 +1,4 @@
-"""What became of columns beside the text: what each brings, and what all of them add."""
+"""The gains of columns beside the text: what each contributes, and what all of them add."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -6,17 +6,17 @@ from typing import Any, NamedTuple
 from textcls_training.fit.selection import SelectionResult
 from textcls_training.models.columns import ColumnTerms
 
-# Fewer held-out rows than this fit nothing.
+# With fewer held-out rows than this, nothing is fitted.
 LEAST_ROWS = 50
 
 
 class ColumnGain(NamedTuple):
-    """What a column brings.
+    """The gain of a column.
 
     Attributes:
         name: the name of the column.
         kept: whether the model reads it.
-        nats: by how much the cross-entropy of held-out rows falls, with all other columns at hand.
+        nats: how much the cross-entropy of held-out rows falls, given all other columns.
         error: the standard error of that.
         missing: the share of these rows without a value.
     """
@@ -35,11 +35,11 @@ class ColumnGain(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FittedColumns:
-    """What columns add, and what became of each.
+    """What columns add, and the result for each.
 
     Attributes:
-        terms: what they add; None where the text alone does as well.
-        selected: what validation rows chose, with the logits of text and columns together.
+        terms: what they add; None if the text alone does as well.
+        selected: the selection on validation rows, with the logits of text and columns together.
         gains: the gains of each column.
     """
 

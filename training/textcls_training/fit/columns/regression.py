@@ -1,7 +1,7 @@
-"""A regression on features whose offset is what the text says: what columns add where the text has spoken.
+"""A regression on features whose offset is the text's logits: what columns add to what the text says.
 
-Logits are `slope * text + features @ weights + bias`. Weights are drawn to zero, and so is the logarithm of the slope,
-which never turns the text round. One label a text is drawn by a softmax, several by a sigmoid each.
+Logits are `slope * text + features @ weights + bias`. Weights are shrunk to zero, as is the logarithm of the slope,
+which stays positive. One label per text is modelled by a softmax, several by a sigmoid each.
 
 Shapes: R rows, F features, C labels.
 """
@@ -17,22 +17,22 @@ from scipy.optimize import minimize
 from textcls_training.data.arrays import Bools, Float64
 from textcls_training.models.calibration import log_softmax, sigmoid
 
-# Steps at most, and fewer where rows times labels are many, but not below the least: held-out rows tell no difference.
+# The most steps, and the least of them if rows times labels are many: held-out rows show no difference.
 ITERATIONS, LEAST_ITERATIONS = 100, 12
 CELLS_OF_ALL_ITERATIONS = 10_000_000
-# Of the slope, and of what is gained, both in the mean over the rows.
+# The tolerances of the slope, and of the gain, both as means over the rows.
 TOLERANCE, LEAST_GAIN = 1e-4, 1e-7
-# How strongly the slope is drawn to 1: as by so many rows of which nobody can be sure.
+# How strongly the slope is shrunk to 1: with the weight of this many maximally uncertain rows.
 PULL = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """The features of rows: ramps of numbers, all of which are there, and values of categories, of which few are.
+    """The features of rows: ramps of numbers (dense), and values of categories (sparse).
 
     Attributes:
         ramp_RM: for each number its ramps, and whether it is missing.
-        value_RV: a feature a value, 1 where a row has it.
+        value_RV: a feature per value, 1 if a row has it.
     """
 
     ramp_RM: Float64
@@ -40,7 +40,7 @@ class Features:
 
     @classmethod
     def none(cls, rows: int) -> "Features":
-        """Return those of so many rows without columns."""
+        """Return the features of this many rows without columns."""
         return cls(np.zeros((rows, 0)), sparse.csr_matrix((rows, 0)))
 
     def __len__(self) -> int:
@@ -51,7 +51,7 @@ class Features:
         return np.asarray(self.ramp_RM @ weight_FC[:ramps] + self.value_RV @ weight_FC[ramps:])
 
     def only(self, rows: Bools) -> "Features":
-        """Return those of some rows."""
+        """Return the features of some rows."""
         return Features(self.ramp_RM[rows], self.value_RV[rows])
 
     def means(self) -> Float64:
@@ -60,7 +60,7 @@ class Features:
 
 
 class Weights(NamedTuple):
-    """What was fitted: the logarithm of the slope of the text's logits, biases, and the weights of the features."""
+    """The fitted parameters: the log slope of the text's logits, biases, and the weights of the features."""
 
     log_slope: float
     bias_C: Float64
@@ -68,7 +68,7 @@ class Weights(NamedTuple):
 
     @property
     def slope(self) -> float:
-        """What the text's logits are multiplied by, above 0."""
+        """The factor of the text's logits, above 0."""
         return math.exp(self.log_slope)
 
     def logits(self, text_RC: Float64, features: Features) -> Float64:
@@ -85,7 +85,7 @@ class Rows:
 
     Attributes:
         text_RC: the calibrated logits of their texts, by models that have not seen them.
-        features: of their columns.
+        features: the features of their columns.
         target_RC: how probable each label is.
         several: whether a row may have several labels.
     """
@@ -106,7 +106,7 @@ class Rows:
         return np.asarray(-(self.target_RC * log_softmax(logits_RC)).sum(1))
 
     def loss_and_errors(self, logits_RC: Float64) -> tuple[float, Float64]:
-        """Return the cross-entropy of all rows together, and its slope by the logits: the probable less the target."""
+        """Return the cross-entropy of all rows together, and its gradient by logits: probabilities minus targets."""
         if self.several:
             return float(self.losses(logits_RC).sum()), sigmoid(logits_RC) - self.target_RC
         shifted_RC = logits_RC - logits_RC.max(1, keepdims=True)

@@ -1,8 +1,8 @@
-"""Which columns help, judged by rows that have not fitted them, and what they add.
+"""Select the columns that help, as judged by rows that they were not fitted on, and determine what they add.
 
-The text speaks first: its calibrated logits, of held-out rows, are the offset. Columns are fitted on these rows, too,
-so each fifth of them is answered by what the others have fitted. A column is kept if the others do worse without what
-it adds; all together are kept if they do better than the text alone.
+The text comes first: its calibrated logits on held-out rows are the offset. Columns are fitted on these rows, too, so
+each fifth of them is answered by a fit on the others. A column is kept if the others do worse without what it adds; all
+together are kept if they do better than the text alone.
 
 Shapes: R rows, F features, C labels.
 """
@@ -27,18 +27,18 @@ from textcls_training.fit.validation import LabelSetValidation
 from textcls_training.models.calibration import AnyCalibration, LabelSetCalibration, log_softmax
 from textcls_training.models.columns import ColumnTerms
 
-# How strongly weights are drawn to zero: as by so many observations of variance 1 that say so.
+# How strongly weights are shrunk to zero: as by this many observations of variance 1.
 PENALTIES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 PARTS = 5
 # Fits at a time.
 SIDE_BY_SIDE = 2
 SEED = 2021
-# A column alone helps by so many standard errors at least, all of them together by one.
+# A single column must help by this many standard errors, all of them together by one.
 ERRORS = 2.0
 
 
 class _Tried(NamedTuple):
-    """A penalty, what it makes of the rows: all of them, and each part by the others; its losses [R]."""
+    """A penalty, its fit of all rows, and of each part by the others; its losses [R]."""
 
     weights: Weights
     by_part: Sequence[Weights]
@@ -52,7 +52,7 @@ def fit_columns(columns: Sequence[Column], cells: Sequence[Sequence[str]], selec
     Args:
         columns: the columns.
         cells: the cells of the held-out rows, in the order of the logits of `selected`.
-        selected: what these have chosen.
+        selected: the selection on these rows.
     """
     text = _text_rows(selected)
     if len(cells) < LEAST_ROWS:
@@ -83,7 +83,7 @@ class _Trial:
         self.best = _best_penalty(self.rows, part_R)
 
     def gain(self, number: int) -> ColumnGain:
-        """Say what one column brings: what is lost where what it adds is left out."""
+        """Return the gain of one column: the loss if what it adds is left out."""
         mine_F = np.isin(self.design.cell_F, self.design.cells_of(number))
         loss_R = np.empty(len(self.part_R))
         for part, weights in enumerate(self.best.by_part):
@@ -96,7 +96,7 @@ class _Trial:
         return ColumnGain(self.columns[number].name, found.beyond(errors_of(len(self.columns))), *found, missing)
 
     def added(self, selected: SelectionResult) -> tuple[ColumnTerms, SelectionResult]:
-        """Return what columns add to the logits before calibration, and what held-out rows choose with that."""
+        """Return what columns add to the logits before calibration, and the selection of held-out rows with that."""
         weights, unit_C = self.best.weights, _unit(selected.calibration) / self.best.weights.slope
         terms = self.design.terms(weights.weight_FC * unit_C, weights.bias_C * unit_C)
         text_RC = self.rows.text_RC
@@ -112,14 +112,14 @@ class _Trial:
 
 
 def errors_of(columns: int) -> float:
-    """Return by how many standard errors one of so many columns has to help, for noise to be kept as rarely of all of
-    them as of one (Bonferroni).
+    """Return by how many standard errors one of this many columns has to help, so that noise is kept as rarely among
+    all of them as with a single one (Bonferroni).
     """
     return float(-ndtri(ndtr(-ERRORS) / columns))
 
 
 def _text_rows(selected: SelectionResult) -> Rows:
-    """Return the rows as the text alone answers them: log-probabilities, or log-odds, and no features."""
+    """Return the rows as answered from the text alone: log-probabilities, or log-odds, and no features."""
     logits_RC, found, validation = selected.logits.astype(np.float64), selected.calibration, selected.validation
     nothing = Features.none(len(logits_RC))
     if isinstance(validation, LabelSetValidation) and isinstance(found, LabelSetCalibration):
@@ -130,14 +130,14 @@ def _text_rows(selected: SelectionResult) -> Rows:
 
 
 def _unit(calibration: AnyCalibration) -> Float64:
-    """Return how many logits one nat of log-odds is [C], or [1] where labels share a temperature."""
+    """Return how many logits correspond to one nat of log-odds [C], or [1] if labels share a temperature."""
     if isinstance(calibration, LabelSetCalibration):
         return 1 / np.array(calibration.scale)
     return np.array([calibration.temperature])
 
 
 def _best_penalty(rows: Rows, part_R: Int64) -> _Tried:
-    """Return the penalty of least loss, downhill from the middle one."""
+    """Return the penalty with the least loss, searched downhill from the middle one."""
     place = len(PENALTIES) // 2
     best = _tried(rows, PENALTIES[place], part_R)
     for step in (-1, 1):
@@ -150,13 +150,13 @@ def _best_penalty(rows: Rows, part_R: Int64) -> _Tried:
 
 
 def _tried(rows: Rows, penalty: float, part_R: Int64, start: _Tried | None = None) -> _Tried:
-    """Fit all rows, and all but each part, beginning with what the same rows have fitted under another penalty."""
+    """Fit all rows, and all but each part, beginning with the fit of the same rows under another penalty."""
 
     def without(part: int) -> Weights:
         return fit(rows.only(part_R != part), penalty, None if start is None else start.by_part[part])
 
     everything = fit(rows, penalty, None if start is None else start.weights)
-    # Fits share nothing: the result is the same bytes as of one after the other.
+    # Fits share nothing: the result has the same bytes as running them one after the other.
     with ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
         by_part = list(threads.map(without, range(PARTS)))
     logits_RC = np.empty_like(rows.text_RC)

@@ -1,4 +1,4 @@
-"""The compiled trainer: the default model as loops that Numba compiles, without PyTorch.
+"""The compiled trainer: the default model as loops compiled by Numba, without PyTorch.
 
 It is for hashed views, and a view by vectors, that nothing mixes, under `norm` or softmax attention, with hard or soft
 targets, one label a text or several, and weights of rows and labels. `arrays` names what the loops work on, `step` has

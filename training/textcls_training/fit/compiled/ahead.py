@@ -1,7 +1,7 @@
-"""Loops compiled ahead, in a process beside that of the first training on a machine.
+"""Compile loops ahead, in a process that runs beside the first training on a machine.
 
-Numba compiles a function at a time in a process. A training that begins with the first function it needs meets another
-process somewhere on the way that begins with the last one; each finds what the other has kept.
+Numba compiles one function at a time per process. A training that begins with the first function it needs meets a
+process that begins with the last one somewhere in the middle; each then finds what the other has cached.
 """
 
 import os
@@ -22,17 +22,17 @@ from textcls_training.fit.compiled.head import back_through_head, loss_of, read_
 from textcls_training.fit.one_vs_rest.features import Features
 from textcls_training.fit.one_vs_rest.solver import answers
 
-# Where the script stands is no place to import from: a file there may be called as a module is.
+# Do not import from the script's folder: a file there may have the name of a module.
 _COMMAND: Final = ("-P", "-c", f"from {__name__} import compile_ahead; compile_ahead()")
 
 
 @contextmanager
 def compiling_ahead() -> Iterator[Callable[[], None]]:
-    """Give a function that starts the other process, where that is of use; with the block it comes to its end."""
+    """Yield a function that starts the other process, if that is useful; it ends with the block."""
     with ExitStack() as stack:
 
         def start() -> None:
-            # Without it, training takes longer, and that is all.
+            # Without it, training merely takes longer.
             with suppress(OSError):
                 if _is_of_use():
                     quiet, pipe = subprocess.DEVNULL, subprocess.PIPE
@@ -43,16 +43,16 @@ def compiling_ahead() -> Iterator[Callable[[], None]]:
 
 
 def _is_of_use() -> bool:
-    """Whether there are two processors, a place for what is compiled, and an interpreter to start."""
+    """Return whether there are two processors, a cache folder for compiled code, and an interpreter to start."""
     several = numba.config.NUMBA_NUM_THREADS > 1  # type: ignore[attr-defined]
     kept = step.train_batches.stats.cache_path is not None  # type: ignore[attr-defined]
     return several and kept and bool(sys.executable) and not hasattr(sys, "frozen")
 
 
 def compile_ahead() -> None:
-    """Compile what training calls, the last first, and keep it, until nobody holds the other end of standard input.
+    """Compile what training calls, the last first, and cache it, until the other end of standard input is closed.
 
-    A process that ended within a function might leave an index of machine code that is not there.
+    A process that ended within a function might leave an index of machine code that does not exist.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     watching = threading.Thread(target=os.read, args=(0, 1), daemon=True)
@@ -64,7 +64,7 @@ def compile_ahead() -> None:
 
 
 def calls() -> list[tuple[Any, ...]]:
-    """Functions, each with arguments of the types with which training calls it."""
+    """Return functions, each with arguments of the types with which training calls it."""
     some, some_XX = np.zeros(1, np.float32), np.zeros((1, 1), np.float32)
     short, short_XX, long = np.zeros(1, np.int32), np.zeros((1, 1), np.int32), np.zeros(1, np.int64)
     texts, table = Texts(short, long, short, long, long, short_XX), Table(some_XX, some, some, short)

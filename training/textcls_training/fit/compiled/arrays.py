@@ -1,4 +1,4 @@
-"""What the compiled loops read and write, by name: tuples of arrays, which Numba takes apart at no cost.
+"""The data of the compiled loops, by name: tuples of arrays, which Numba unpacks at no cost.
 
 Shapes: N texts, T tokens of all texts, U distinct tokens, R rows of distinct tokens end to end, V rows of the table,
 D width, S seeds, C labels, L labels of all texts, P distinct rows of a batch.
@@ -15,13 +15,13 @@ class Texts(NamedTuple):
     """Encoded texts, as `textcls_training.data.feature_space.EncodedFeatures` has them.
 
     Attributes:
-        token: number of each distinct token [T].
-        start: where the tokens of each text begin [N + 1].
+        token: the number of the distinct token at each position [T].
+        start: the index at which the tokens of each text begin [N + 1].
         row: rows of the distinct tokens, end to end [R].
-        row_start: where those of each begin [U + 1].
+        row_start: the index at which those of each begin [U + 1].
         order: lengths of sequences of tokens [O].
-        sequence_row: the row of the sequence of each length that ends at each place [O, P], one place more a text than
-            it has tokens: behind its last one.
+        sequence_row: the row of the sequence of each length that ends at each position [O, P]; a text has one more
+            position than tokens: after its last one.
     """
 
     token: Int32
@@ -37,9 +37,9 @@ class Table(NamedTuple):
 
     Attributes:
         row_VD: the rows.
-        weight_V: what each is multiplied by where it is read; row 0 weighs nothing.
-        sum_V: the accumulator of row-wise Adagrad; empty where rows do not learn.
-        number_V: the number of a row among the distinct ones of a batch, 0 outside it; empty where rows do not learn.
+        weight_V: the factor of each when it is read; row 0 has weight 0.
+        sum_V: the accumulator of row-wise Adagrad; empty if rows do not learn.
+        number_V: the number of a row among the distinct ones of a batch, 0 outside it; empty if rows do not learn.
     """
 
     row_VD: Float32
@@ -51,12 +51,12 @@ class Table(NamedTuple):
 class Dense(NamedTuple):
     """The weights of attention and head, or numbers of these shapes: gradients, moments.
 
-    All lie end to end in `flat`, the head last; the others are parts of it.
+    All are stored end to end in `flat`, the head last; the others are views of it.
 
     Attributes:
         flat: all of them.
         seed_SD: seeds.
-        forget_DD, candidate_DD: what seeds go through (`ops.fold_seed`); empty where they are plain.
+        forget_DD, candidate_DD: the transforms of seeds (`ops.fold_seed`); empty if seeds are plain.
         bias_C: biases of the head.
         head_CX: the head, X = S D.
     """
@@ -85,15 +85,15 @@ class Dense(NamedTuple):
 
 
 class Targets(NamedTuple):
-    """What texts are to be answered, in the one form of all tasks.
+    """The targets of texts, in the one form of all tasks.
 
     Attributes:
-        start: where the labels of each text begin [N + 1].
+        start: the index at which the labels of each text begin [N + 1].
         label: their numbers [L].
-        probability: how probable each is [L]; what is not listed is 0.
-        weight_N: how much each text counts.
-        present_C: what a text counts that has the label.
-        absent_C: what one counts that has not, where a text may have several; empty where it has one.
+        probability: the probability of each [L]; labels that are not listed have 0.
+        weight_N: the weight of each text.
+        present_C: the weight of a text that has the label.
+        absent_C: the weight of one that does not, if a text may have several labels; empty if it has one.
         focus: the power of the focus on absent labels that seem to be there.
     """
 
@@ -111,7 +111,7 @@ class Rates(NamedTuple):
 
     Attributes:
         table: the table of the rows.
-        dense: of attention and head.
+        dense: that of attention and head.
         decay: share of its rate by which the head shrinks in a step.
     """
 
@@ -121,11 +121,11 @@ class Rates(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room to work in: of one text, and of the distinct rows of one batch.
+    """Work arrays: for one text, and for the distinct rows of one batch.
 
     Attributes:
         row_U: the rows that its tokens use, end to end.
-        use_T: where those of each token begin, and where the last ends.
+        use_T: the index at which those of each token begin, and the end of the last.
         x_TD: token vectors.
         grad_TD: their gradients.
         squared_norm_T: squared feature norms.

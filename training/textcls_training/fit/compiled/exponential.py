@@ -1,8 +1,8 @@
 """The exponential of many numbers at once, which vector instructions compute: `np.exp` is called number by number.
 
-exp(x) = 2^n exp(r) with n the whole number nearest to x / log 2 and |r| <= log(2) / 2. Of exp(r) there is a polynomial,
-after Cody and Waite's reduction, with the coefficients of Cephes' `expf` (Moshier 1989); 2^n is written as the exponent
-of a number of 32 bits. Relative error: 1e-7.
+exp(x) = 2^n exp(r) with n the integer nearest to x / log 2 and |r| <= log(2) / 2. exp(r) is approximated by a
+polynomial after Cody and Waite's reduction, with the coefficients of Cephes' `expf` (Moshier 1989); 2^n is written as
+the exponent of a 32-bit number. Relative error: 1e-7.
 """
 
 from typing import Final
@@ -12,10 +12,10 @@ import numpy as np
 from textcls_training.data.arrays import Float32
 from textcls_training.data.compiling import compiled
 
-# Beyond, the result would be no normal number of 32 bits.
+# Beyond these, the result would not be a normal 32-bit number.
 _LEAST, _MOST = np.float32(-87), np.float32(88)
 _PER_LOG2: Final = np.float32(1.44269504)
-# log 2 in two parts, of which n times the first is exact.
+# log 2 in two parts; n times the first is exact.
 _LOG2_HIGH, _LOG2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
 _C0, _C1, _C2 = np.float32(5.0000001201e-1), np.float32(1.6666665459e-1), np.float32(4.1665795894e-2)
 _C3, _C4, _C5 = np.float32(8.3334519073e-3), np.float32(1.3981999507e-3), np.float32(1.9875691500e-4)
@@ -25,7 +25,7 @@ _BIAS, _MANTISSA = np.int32(127), np.int32(23)
 
 @compiled
 def exponential(x_X: Float32) -> None:
-    """Put the exponential of each number in its place; from -87 on down it is that of -87, from 88 on up that of 88."""
+    """Replace each number by its exponential; below -87 that of -87 is used, above 88 that of 88."""
     bits_X = np.empty(len(x_X), np.int32)
     for i in range(len(x_X)):
         x = min(max(x_X[i], _LEAST), _MOST)

@@ -1,4 +1,4 @@
-"""Head and loss of the compiled loop: logits of what was pooled, their loss, and the way back to what was pooled.
+"""Head and loss of the compiled loop: logits of pooled vectors, their loss, and the gradients of the pooled vectors.
 
 With many labels a block of texts goes through the head together, by products of matrices (BLAS); with few, text by
 text, since a head that fits into the first cache gains nothing.
@@ -17,14 +17,14 @@ from textcls_training.data.compiling import compiled_inner
 from textcls_training.fit.compiled.arrays import Dense, Targets
 from textcls_training.fit.compiled.exponential import exponential
 
-# Texts of a block where labels are many.
+# Texts per block if there are many labels.
 TOGETHER: Final = 32
 _ONE = np.float32(1)
 
 
 @compiled_inner
 def read_out(weights: Dense, pooled_BX: Float32, logits_BC: Float32) -> None:
-    """Write the logits of what was pooled."""
+    """Write the logits of the pooled vectors."""
     if logits_BC.shape[1] < MANY_LABELS:
         for b in range(len(pooled_BX)):
             for c in range(logits_BC.shape[1]):
@@ -40,7 +40,7 @@ def read_out(weights: Dense, pooled_BX: Float32, logits_BC: Float32) -> None:
 def back_through_head(
     grad_BC: Float32, weights: Dense, gradient: Dense, pooled_BX: Float32, grad_pooled_BX: Float32
 ) -> None:
-    """Write the gradients of what was pooled, and add those of the head."""
+    """Write the gradients of the pooled vectors, and add those of the head."""
     texts, labels = grad_BC.shape
     if labels < MANY_LABELS:
         for b in range(texts):
@@ -137,7 +137,7 @@ def _sigmoid_loss(targets: Targets, logits_C: Float32, target_C: Float32) -> flo
 
 @compiled_inner
 def _positive(x: np.float32) -> np.float32:
-    """Return the number if it is above 0, else 0; unlike `max` what is not a number stays none."""
+    """Return the number if it is above 0, else 0; unlike `max`, NaN stays NaN."""
     return np.float32(0.5) * (x + abs(x))
 
 
@@ -154,7 +154,7 @@ def _log1p(x: np.float32) -> np.float32:
 
 @compiled_inner
 def softmax(highest: np.float32, size: int, score_X: Float32) -> np.float32:
-    """Turn the first `size` of some scores into probabilities; return the sum that they were divided by."""
+    """Turn the first `size` scores into probabilities; return the sum that they were divided by."""
     total = np.float32(0)
     for x in range(size):
         score_X[x] = np.exp(score_X[x] - highest)
@@ -166,7 +166,7 @@ def softmax(highest: np.float32, size: int, score_X: Float32) -> np.float32:
 
 @compiled_inner
 def _softmax_of_many(highest: np.float32, score_X: Float32) -> np.float32:
-    """Do as `softmax` does, of all scores and by vector instructions."""
+    """Do what `softmax` does, for all scores and with vector instructions."""
     for x in range(len(score_X)):
         score_X[x] -= highest
     exponential(score_X)

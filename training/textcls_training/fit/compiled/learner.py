@@ -1,4 +1,4 @@
-"""One view in compiled training: its rows, its weights, how they begin, and a step of it.
+"""One view in compiled training: its rows, its weights, their initial values, and a training step.
 
 Shapes: V rows of the table, D width, S seeds, C labels, N texts, K batches.
 """
@@ -44,9 +44,9 @@ class Learner:
         space: the features that it reads, or the words of a file of vectors.
         config: the configuration of its model.
         table: its rows.
-        weights: of attention and head.
-        rates: at their highest.
-        steps: how many there were.
+        weights: the weights of attention and head.
+        rates: the learning rates at their highest.
+        steps: the number of steps taken.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Learner:
 
     @classmethod
     def of_vectors(cls, vectors: WordVectors, classes: int, config: ResolvedConfig) -> "Learner":
-        """Return a view by vectors, which do not learn: its attention begins even, and its head says nothing."""
+        """Return a view of vectors, which are not trained: its attention begins uniform, and its head at zero."""
         space = VectorSpace.of(vectors)
         table = Table(space.table(VECTOR_LENGTH), space.weight, np.zeros(0, np.float32), _NOTHING)
         model = config.model.of_vectors(vectors.dim)
@@ -87,7 +87,7 @@ class Learner:
         return Encoded(corpus, encode(self.space, corpus))
 
     def scratch(self, encoded: Encoded, batch_size: int) -> Scratch:
-        """Return room for training on these texts in batches of so many; for prediction, none at a time."""
+        """Return work arrays for training on these texts in batches of this size; 0 for prediction."""
         seeds, width = self.weights.seed_SD.shape
         longest = int(encoded.corpus.lengths().max(initial=1))
         uses_N = np.sort(uses_of(encoded.texts))[::-1]
@@ -106,13 +106,13 @@ class Learner:
     def train(
         self, encoded: Encoded, targets: Targets, scratch: Scratch, batches: tuple[Int64, Int64], factor_K: Float32
     ) -> Losses:
-        """Take a step for each of some batches; return the losses [K], summed over the texts of each.
+        """Take a step for each of some batches; return the losses [K], summed over the texts of each batch.
 
         Args:
             encoded: the training texts.
-            targets: what they are to be answered.
-            scratch: room for them.
-            batches: texts of the batches end to end, and where each batch begins.
+            targets: their targets.
+            scratch: work arrays for them.
+            batches: the texts of the batches end to end, and the index at which each batch begins.
             factor_K: the factors of the rates.
         """
         norm, moments = self.config.attention == "norm", self._moments
@@ -133,18 +133,18 @@ class Learner:
         )
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all arrays that steps change, by name: of rows, where these learn, and of the dense weights."""
+        """Return all arrays that steps change, by name: those of rows, if these learn, and of the dense weights."""
         mean, square = self._moments
         dense = {"dense": self.weights.flat, "mean": mean.flat, "square": square.flat}
         return {"row": self.table.row_VD, "sum": self.table.sum_V, **dense} if len(self.table.sum_V) else dense
 
     @property
     def name(self) -> str:
-        """What the view is called: by what it reads."""
+        """The name of the view: what it reads."""
         return self.space.name
 
     def buckets(self) -> dict[str, NDArray[Any]]:
-        """Return the bucket of each row, and how many buckets there are; nothing of rows that do not learn."""
+        """Return the bucket of each row, and the number of buckets; nothing if rows do not learn."""
         if isinstance(self.space, VectorSpace):
             return {}
         return {"bucket": np.flatnonzero(self.space.row_of_bucket), "buckets": np.array(self.space.buckets)}
@@ -153,8 +153,8 @@ class Learner:
         """Begin with what the same view has learned in an earlier training.
 
         Args:
-            arrays: those in which it ended, with their `buckets`.
-            label_C: the number that each of its labels has now.
+            arrays: its final arrays, with their `buckets`.
+            label_C: the present number of each of its labels.
             earlier: the features that it knew.
         """
         weights = self.weights
@@ -198,12 +198,12 @@ def encode(space: FeatureSpace, corpus: Corpus) -> Texts:
 
 
 def uses_of(texts: Texts) -> Int64:
-    """Return how many rows the tokens of each text use at most [N]."""
+    """Return the most rows that the tokens of each text use [N]."""
     return sums_of_texts(texts.token, texts.start, np.diff(texts.row_start) + texts.order.sum())
 
 
 def fresh_table(weight_V: Float32, width: int, optim: OptimConfig, rng: np.random.Generator) -> Table:
-    """Return rows of normal draws, as `textcls_torch.models.embedding_table.EmbeddingTable` has them."""
+    """Return normally distributed rows, as in `textcls_torch.models.embedding_table.EmbeddingTable`."""
     row_VD = rng.standard_normal((len(weight_V), width), np.float32)
     row_VD *= np.float32(optim.table_std)
     row_VD[0] = 0
@@ -212,7 +212,7 @@ def fresh_table(weight_V: Float32, width: int, optim: OptimConfig, rng: np.rando
 
 
 def fresh_weights(model: ModelConfig, classes: int, rng: np.random.Generator, *, even_attention: bool) -> Dense:
-    """Return weights that begin as the table of `textcls_torch.models.initial_weights` says."""
+    """Return weights with the initial values in the table of `textcls_torch.models.initial_weights`."""
     weights = Dense.zeros(model.seeds, model.dim, classes, plain=even_attention)
     if not even_attention:
         weights.seed_SD[:] = rng.standard_normal(weights.seed_SD.shape)

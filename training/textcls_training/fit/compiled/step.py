@@ -1,13 +1,13 @@
 """The default model as one compiled loop: gather, attend, pool, read out, loss, all gradients, all updates.
 
-What is computed is defined elsewhere, in PyTorch, and tests hold the two together: `models.classifier.ViewClassifier`
-over `models.embedding_table`, the losses of `fit.loss`, the optimizers of `fit.optim`. Here are the same formulas,
-text by text, with gradients written out; head and loss stand in `fit.compiled.head`. Every sum has one order, whatever
-else the machine does.
+The computation is defined elsewhere, in PyTorch, and tests keep the two in agreement:
+`models.classifier.ViewClassifier` over `models.embedding_table`, the losses of `fit.loss`, the optimizers of
+`fit.optim`. Here are the same formulas, text by text, with explicit gradients; head and loss are in
+`fit.compiled.head`. Every sum has one order, whatever else the machine does.
 
-A view learns by itself, so a step is a step of one view. With scores z_t = s . x_t, probabilities p, squared feature
-norms q and n^2 = sum_t p_t^2 q_t, what is pooled is o = sum_t a_t x_t with a_t = p_t / n. Given g = dL/do and
-u_t = g . x_t the way back is
+A view is trained independently, so a step is a step of one view. With scores z_t = s . x_t, probabilities p, squared
+feature norms q and n^2 = sum_t p_t^2 q_t, the pooled vector is o = sum_t a_t x_t with a_t = p_t / n. Given g = dL/do,
+u_t = g . x_t, the gradients are
 
     dL/dp_t = u_t / n - (g . o) p_t q_t / n^2
     dL/dz_t = p_t (dL/dp_t - sum_j p_j dL/dp_j)
@@ -54,13 +54,13 @@ def train_batches(
         table: rows, which learn unless they have no accumulators.
         weights: attention and head, which learn.
         moments: AdamW's running means of their gradients, and of the squares.
-        gradient: room for these gradients.
-        targets: what the texts are to be answered.
+        gradient: work arrays for these gradients.
+        targets: the targets of the texts.
         rates: learning rates at their highest.
         norm: whether attention is `norm`, or else softmax.
-        scratch: room for the longest text and the batch of most rows.
-        batches: texts of all these batches end to end, and where each batch begins [K + 1].
-        steps: how many steps there have been, and the factor of the rates in each of these [K].
+        scratch: work arrays for the longest text and the batch with the most rows.
+        batches: texts of all these batches end to end, and the index at which each batch begins [K + 1].
+        steps: the number of steps taken before, and the factor of the rates in each of these [K].
     """
     text_N, start_K = batches
     taken, factor_K = steps
@@ -85,8 +85,8 @@ def gradient_of(
 ) -> tuple[float, np.int64]:
     """Write the gradients of dense weights into `gradient`, those of rows into `scratch`.
 
-    Arguments are as of `train_batches`. Return the loss, summed over the texts, and how many distinct rows they have;
-    these have numbers in `table.number_V` then.
+    Arguments are those of `train_batches`. Return the loss, summed over the texts, and the number of distinct rows;
+    these are then numbered in `table.number_V`.
     """
     seeds, width = weights.seed_SD.shape
     labels = len(weights.bias_C)
@@ -99,7 +99,7 @@ def gradient_of(
     logits_BC = np.empty((together, labels), np.float32)
     write_queries(weights, query_SD, forget_SD, candidate_SD)
     gradient.flat[:] = 0
-    # A constant would be a type of its own, for which what follows is compiled once more.
+    # A constant would have a type of its own, for which the functions called would be compiled once more.
     loss, distinct, length = 0.0, np.int64(0), 0
     for at in range(0, len(text_B), together):
         block = text_B[at : at + together]
@@ -139,7 +139,7 @@ def update(
 ) -> None:
     """Move rows and dense weights by the gradients of a batch, as `gradient_of` writes them.
 
-    The others are as of `train_batches`: `distinct` rows have gradients, `factor` is that of the rates, and `step` the
+    The others are as in `train_batches`: `distinct` rows have gradients, `factor` is that of the rates, and `step` the
     number of this step, from 1.
     """
     if len(table.sum_V):
@@ -149,7 +149,7 @@ def update(
 
 @compiled
 def predict_texts(texts: Texts, table: Table, weights: Dense, norm: bool, scratch: Scratch, logits_NC: Float32) -> None:
-    """Write the logits of all texts into `logits_NC`; arguments as of `train_batches`."""
+    """Write the logits of all texts into `logits_NC`; arguments as in `train_batches`."""
     seeds, width = weights.seed_SD.shape
     query_SD, pooled_SD = np.empty((seeds, width), np.float32), np.empty((seeds, width), np.float32)
     write_queries(weights, query_SD, np.empty((seeds, width), np.float32), np.empty((seeds, width), np.float32))
@@ -165,7 +165,7 @@ def predict_texts(texts: Texts, table: Table, weights: Dense, norm: bool, scratc
 
 @compiled_inner
 def _copy(from_SD: Float32, to_SD: Float32) -> None:
-    """Copy number by number: an assignment of arrays compiles what it would say of unequal shapes, for seconds."""
+    """Copy number by number: an assignment of arrays takes seconds to compile, for the error about unequal shapes."""
     for s in range(len(from_SD)):
         for d in range(from_SD.shape[1]):
             to_SD[s, d] = from_SD[s, d]
@@ -173,9 +173,9 @@ def _copy(from_SD: Float32, to_SD: Float32) -> None:
 
 @compiled
 def write_queries(weights: Dense, query_SD: Float32, forget_SD: Float32, candidate_SD: Float32) -> None:
-    """Write the queries, which is what seeds come to: sigmoid(W_f s) * tanh(W_c s); and these two factors.
+    """Write the queries that seeds are mapped to, sigmoid(W_f s) * tanh(W_c s), and these two factors.
 
-    Plain seeds are queries as they are.
+    Plain seeds are the queries themselves.
     """
     seeds, width = query_SD.shape
     if not len(weights.forget_DD):
@@ -194,7 +194,7 @@ def write_queries(weights: Dense, query_SD: Float32, forget_SD: Float32, candida
 
 @compiled_inner
 def _read(texts: Texts, i: int, table: Table, scratch: Scratch) -> int:
-    """List the rows of a text, write its token vectors and squared feature norms; return how many tokens it has."""
+    """List the rows of a text, write its token vectors and squared feature norms; return its number of tokens."""
     length = list_rows(texts, i, scratch.row_U, scratch.use_T)
     row_U, use_T, x_TD, squared_norm_T = scratch.row_U, scratch.use_T, scratch.x_TD, scratch.squared_norm_T
     row_VD, weight_V = table.row_VD, table.weight_V
@@ -215,7 +215,7 @@ def _read(texts: Texts, i: int, table: Table, scratch: Scratch) -> int:
 
 @compiled_inner
 def list_rows(texts: Texts, i: int, row_U: Int32, use_T: Int64) -> int:
-    """Write the rows that the tokens of a text use, and where those of each token begin; return how many tokens."""
+    """Write the rows that the tokens of a text use, and the index where those of each begin; return the token count."""
     token, row, row_start = texts.token, texts.row, texts.row_start
     order, sequence_row = texts.order, texts.sequence_row
     begin, end = int(texts.start[i]), int(texts.start[i + 1])
@@ -227,7 +227,7 @@ def list_rows(texts: Texts, i: int, row_U: Int32, use_T: Int64) -> int:
             row_U[u] = row[j]
             u += 1
         for o in range(len(order)):
-            # A text has one place more than tokens, so the i texts before this one shift its places.
+            # A text has one more position than tokens, so the i texts before this one shift its positions.
             for j in range(begin + i + t, begin + i + min(t + order[o], length + 1)):
                 if sequence_row[o, j]:
                     row_U[u] = sequence_row[o, j]
@@ -240,7 +240,7 @@ def list_rows(texts: Texts, i: int, row_U: Int32, use_T: Int64) -> int:
 def _attend(
     length: int, query_SD: Float32, norm: bool, scratch: Scratch, pooled_SD: Float32, divisor_S: Float32
 ) -> None:
-    """Write attention probabilities, what is pooled, and what that was divided by: 0 where all weigh nothing."""
+    """Write attention probabilities, pooled vectors, and their divisors: 0 if all weights are zero."""
     x_TD, squared_norm_T = scratch.x_TD, scratch.squared_norm_T
     seeds, width = query_SD.shape
     for s in range(seeds):
@@ -298,7 +298,7 @@ def back_through_attention(
         p_T, query_D, grad_D = scratch.probability_ST[s], query_SD[s], grad_pooled_SD[s]
         grad_query_D = grad_query_SD[s]
         square = divisor * divisor
-        # Where the sum of squares was raised to the least one there is, it has no slope.
+        # If the sum of squares was raised to its floor, its gradient is zero.
         pull = dot(pooled_SD[s], grad_D) / square if norm and square > _LEAST_SQUARE else np.float32(0)
         mean = np.float32(0)
         for t in range(length):
@@ -316,7 +316,7 @@ def back_through_attention(
 def back_through_queries(
     weights: Dense, gradient: Dense, grad_query_SD: Float32, forget_SD: Float32, candidate_SD: Float32
 ) -> None:
-    """Write the gradients of seeds, and of what they go through."""
+    """Write the gradients of seeds, and of their transforms."""
     seeds, width = grad_query_SD.shape
     if not len(weights.forget_DD):
         _copy(grad_query_SD, gradient.seed_SD)
@@ -339,7 +339,7 @@ def back_through_queries(
 def collect(length: int, table: Table, scratch: Scratch, distinct: np.int64) -> np.int64:
     """Add the gradients of a text's tokens to those of their rows; return how many distinct rows the batch has now.
 
-    Gradients of distinct rows stand close together.
+    Gradients of distinct rows are stored contiguously.
     """
     number_V, weight_V = table.number_V, table.weight_V
     row_U, use_T, row_P = scratch.row_U, scratch.use_T, scratch.row_P
@@ -362,7 +362,7 @@ def collect(length: int, table: Table, scratch: Scratch, distinct: np.int64) -> 
 
 @compiled_inner
 def adagrad(table: Table, scratch: Scratch, distinct: np.int64, rate: np.float32) -> None:
-    """Move the distinct rows of a batch by row-wise Adagrad, and forget their numbers."""
+    """Update the distinct rows of a batch by row-wise Adagrad, and reset their numbers."""
     row_VD, sum_V, number_V = table.row_VD, table.sum_V, table.number_V
     row_P, grad_PD = scratch.row_P, scratch.grad_PD
     width = row_VD.shape[1]
@@ -381,7 +381,7 @@ def adagrad(table: Table, scratch: Scratch, distinct: np.int64, rate: np.float32
 def adamw(
     weights: Dense, gradient: Dense, moments: tuple[Dense, Dense], rates: Rates, factor: np.float32, step: int
 ) -> None:
-    """Move attention and head by AdamW; of the weights the head alone decays."""
+    """Update attention and head by AdamW; only the weights of the head decay."""
     rate = np.float32(rates.dense) * factor
     head = len(weights.flat) - weights.head_CX.size
     shrink = _ONE - rate * np.float32(rates.decay)

@@ -33,7 +33,7 @@ from textcls_training.models.ensemble import VECTORS, HashedView, TrainedModel
 from textcls_training.state.arrays_file import Arrays
 from textcls_training.state.checkpoints import Learned
 
-# Steps that are taken before somebody is told of them, and before a stop is noticed: some milliseconds.
+# Steps that are taken before progress is reported, and before a stop is noticed: some milliseconds.
 STEPS_AT_ONCE: Final = 32
 
 Result = TypeVar("Result")
@@ -44,7 +44,7 @@ class CompiledTrainer(AnyTrainer):
 
     Attributes:
         learners: the learners of each view, in the order of `TrainedModel.views`.
-        machines: beside the last of them, in the ensemble behind all; None without any.
+        machines: support vector machines beside the last of them, last in the ensemble; None without any.
     """
 
     def __init__(self, dataset: Dataset, classes: int, config: ResolvedConfig, stop: Stop | None = None) -> None:
@@ -67,11 +67,11 @@ class CompiledTrainer(AnyTrainer):
 
     @property
     def views(self) -> int:
-        """How many views there are, machines included."""
+        """The number of views, support vector machines included."""
         return len(self.learners) + (self.machines is not None)
 
     def leave_out(self, view: int) -> None:
-        """Go on without a view: the others do not know of it."""
+        """Continue without a view, which the others do not depend on."""
         for of_views in (self.learners, self._encoded, self._scratch):
             del of_views[view]
 
@@ -95,7 +95,7 @@ class CompiledTrainer(AnyTrainer):
         self.epochs = number
 
     def _train(self, batches: Sequence[Int64]) -> list[float]:
-        """Take a step for each batch; return the mean loss of a text and a view of each."""
+        """Take a step for each batch; return the mean loss of each batch per text and view."""
         first, warmup = self.step_number, self.config.optim.warmup
         factor_K = np.array([rate_factor(first + k, self.steps, warmup) for k in range(len(batches))], np.float32)
         size_K = np.array([len(text_B) for text_B in batches], np.int64)
@@ -108,7 +108,7 @@ class CompiledTrainer(AnyTrainer):
         return means
 
     def _steps(self, batches: Sequence[Int64], size_K: Int64, factor_K: Float32) -> list[Callable[[], Losses]]:
-        """Return what takes the steps of each view."""
+        """Return functions that take the steps of each view."""
         flat = np.concatenate(batches), starts(size_K)
         return [
             partial(learner.train, encoded, self._targets, scratch, flat, factor_K)
@@ -124,7 +124,7 @@ class CompiledTrainer(AnyTrainer):
         return _of_views({learner.name: learner.buckets() for learner in self.learners})
 
     def begin_with(self, learned: Learned) -> None:
-        """Begin with what an earlier training has learned of features and labels, in the place of chance."""
+        """Begin with what an earlier training has learned about features and labels, rather than at random."""
         earlier = self.dataset.corpus.earlier
         assert earlier is not None
         for learner in self.learners:
@@ -134,13 +134,13 @@ class CompiledTrainer(AnyTrainer):
             learner.begin_with(of_view, learned.label_C, earlier)
 
     def resume(self, arrays: Arrays, callback: Callback = NOBODY) -> None:
-        """Go on from the arrays of a state."""
+        """Resume from the arrays of a state."""
         super().resume(arrays, callback)
         for learner in self.learners:
             learner.steps = self.step_number
 
     def _side_by_side(self, jobs: Sequence[Callable[[], Result]]) -> Iterator[Result]:
-        """Yield what jobs of views come to, which share nothing: all at once, the first one in this thread."""
+        """Yield the results of independent jobs, one per view: all run at once, the first one in this thread."""
         others = [self._threads.submit(job) for job in jobs[1:]]
         yield jobs[0]()
         for other in others:
@@ -170,7 +170,7 @@ class CompiledTrainer(AnyTrainer):
 
 
 def _fresh_learners(corpus: Corpus, classes: int, config: ResolvedConfig) -> list[Learner]:
-    """Return a fresh learner of each view. Each draws by itself, so none depends on which others there are."""
+    """Return a fresh learner of each view. Each has its own random draws, so none depends on which others there are."""
     learners = []
     for number, features in enumerate(config.features.views()):
         rng = np.random.default_rng([config.seed, number])
@@ -181,7 +181,7 @@ def _fresh_learners(corpus: Corpus, classes: int, config: ResolvedConfig) -> lis
 
 
 def targets_of(dataset: Dataset, classes: int, config: ResolvedConfig) -> Targets:
-    """Return what the texts of a dataset are to be answered."""
+    """Return the targets of the texts of a dataset."""
     rows = len(dataset.labels)
     weight_N = np.ones(rows, np.float32) if dataset.weight_R is None else dataset.weight_R
     if dataset.several:

@@ -1,4 +1,4 @@
-"""The one-vs-rest trainer: of each label a linear support vector machine, by dual coordinate descent.
+"""The one-vs-rest trainer: a linear support vector machine for each label, by dual coordinate descent.
 
 It is for texts with several labels. Its features are those of the hashed views, TF-IDF of words, pairs of words and
 character n-grams; each distinct token of a text counts once, however often it comes. A label's machine is the one of

@@ -25,22 +25,22 @@ from textcls_training.fit.one_vs_rest.trainer import View, some_texts
 from textcls_training.models.ensemble import HashedView
 from textcls_training.models.linear_classifier import LinearClassifier
 
-# What a mistake costs, rows being of length 1. Measured: training/README.md.
+# The cost of a mistake, with rows of length 1. Measured: training/README.md.
 COST: Final = 0.3
 
 
 def trained_beside(
     space: FeatureSpace, texts: Texts, dataset: Dataset, classes: int, config: ResolvedConfig, stop: Stop
 ) -> View:
-    """Return trained machines that read the features of a view.
+    """Return trained support vector machines that read the features of a view.
 
     Args:
-        space: these features.
+        space: the features.
         texts: the training texts, as the view reads them.
         dataset: the training rows.
-        classes: how many labels there are.
-        config: seed, and weights of the labels.
-        stop: by which somebody may end the training.
+        classes: number of labels.
+        config: contains the seed, and the weights of the labels.
+        stop: a request to end the training.
     """
     view, cost_NC = View(space, texts, classes), costs_beside(dataset, classes, config)
     for number in range(1, MACHINE_PASSES + 1):
@@ -53,7 +53,7 @@ def trained_beside(
 
 
 def joined(view: HashedView, machines: View, own_weight: float, weight: float) -> HashedView:
-    """Return a view with machines as its second seed, each of the two in the ensemble with its weight."""
+    """Return a view with support vector machines as its second seed, each of the two with its ensemble weight."""
     classifier = view.classifier
     assert isinstance(classifier, LinearClassifier)
     own, share = own_weight / (own_weight + weight), weight / (own_weight + weight)
@@ -71,9 +71,9 @@ def joined(view: HashedView, machines: View, own_weight: float, weight: float) -
 
 
 def costs_beside(dataset: Dataset, classes: int, config: ResolvedConfig) -> Float32:
-    """Return what a mistake costs at each row and label [N, C], below 0 where the label is another one.
+    """Return the cost of a mistake for each row and label [N, C], below 0 if the row has another label.
 
-    A row that is answered by a teacher counts for its likeliest label, as much as that is likely.
+    A row that was answered by a teacher counts for its likeliest label, weighted by its probability.
     """
     sign_NC = 2 * np.eye(classes, dtype=np.float32)[dataset.labels] - 1
     weight_N = class_weights(dataset.label_mass(classes), config.class_weight)[dataset.labels]

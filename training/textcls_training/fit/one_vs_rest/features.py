@@ -1,4 +1,4 @@
-"""The features of texts as sparse rows of numbers: what attention pools where it weighs all distinct tokens alike.
+"""The features of texts as sparse rows: the result of attention pooling that weighs all distinct tokens equally.
 
 A token that comes c times in a text has the weight 1/c each time. With q_t the squared norm of the features of token t,
 as in `norm` attention, a feature of weight w that tokens t own has the value
@@ -17,7 +17,7 @@ from textcls_training.data.compiling import compiled
 from textcls_training.fit.compiled.arrays import Texts
 from textcls_training.fit.compiled.step import list_rows
 
-# Features that are gathered at a time.
+# The number of features that are gathered at a time.
 AT_ONCE: Final = 1 << 19
 
 
@@ -25,7 +25,7 @@ class Features(NamedTuple):
     """Sparse rows.
 
     Attributes:
-        start: where the features of each text begin [N + 1].
+        start: the index at which the features of each text begin [N + 1].
         feature: the number of each [L], different ones within a text.
         value: its value [L].
     """
@@ -39,8 +39,8 @@ def features_of(texts: Texts, weight_F: Float32, uses_N: Int64) -> Features:
     """Return the features of texts.
 
     Args:
-        texts: as a view reads them.
-        weight_F: the weight of each feature; what weighs nothing is left out.
+        texts: the texts as read by a view.
+        weight_F: the weight of each feature; those with weight 0 are left out.
         uses_N: how many features the tokens of each text use, repeats included.
     """
     start = np.zeros(len(texts.start), np.int64)
@@ -69,7 +69,7 @@ def _fill(
     feature: Int32,
     value: Float32,
 ) -> int:
-    """Write the features of some texts end to end, and behind each text how many it has; return how many in all.
+    """Write the features of some texts end to end, and after each text their number; return their total number.
 
     Sums and times are zero before and after.
     """

@@ -1,4 +1,4 @@
-"""Dual coordinate descent for linear support vector machines, of all labels at once.
+"""Dual coordinate descent for linear support vector machines, for all labels at once.
 
 Of a label, with rows x_i (a 1 in front, for the bias), signs y_i and costs u_i, what is minimised is
 
@@ -23,15 +23,15 @@ _ONE, _HALF = np.float32(1), np.float32(0.5)
 def descend(
     features: Features, text_B: Int64, cost_NC: Float32, dual_NC: Float32, weight_FC: Float32, bias_C: Float32
 ) -> float:
-    """Visit some texts once, and move their coordinates and the weights; return the loss before, summed over them.
+    """Visit some texts once, and update their coordinates and the weights; return the loss before, summed over them.
 
     Args:
         features: the features of all texts.
-        text_B: those that are visited, in this order.
-        cost_NC: what a mistake costs, below 0 where the text has not the label; 0 says nothing of it.
+        text_B: the texts that are visited, in this order.
+        cost_NC: the cost of a mistake, below 0 if the text does not have the label; 0 if that is unknown.
         dual_NC: the coordinates.
         weight_FC: the weights of the features.
-        bias_C: that of the 1 in front.
+        bias_C: the weight of the 1 in front.
     """
     start, feature, value = features
     labels = len(bias_C)
@@ -70,7 +70,7 @@ def descend(
 
 @compiled
 def answers(features: Features, weight_FC: Float32, bias_C: Float32, margin_NC: Float32) -> None:
-    """Write w . x of each text and label."""
+    """Write w . x for each text and label."""
     for i in range(len(margin_NC)):
         _answer(features, i, weight_FC, bias_C, margin_NC[i])
 

@@ -1,4 +1,4 @@
-"""One fit by dual coordinate descent: a linear support vector machine a label, in each hashed view.
+"""One fit by dual coordinate descent: a linear support vector machine per label, in each hashed view.
 
 Shapes: V views, N texts, F features of a view, C labels, R texts of a prediction.
 """
@@ -29,20 +29,20 @@ from textcls_training.models.ensemble import HashedView, TrainedModel
 from textcls_training.models.linear_classifier import LinearClassifier
 from textcls_training.state.checkpoints import Learned
 
-# What a mistake costs, rows being of length 1. Measured: training/README.md.
+# The cost of a mistake, with rows of length 1. Measured: training/README.md.
 COST: Final = 1.0
-# Texts that are visited before a stop is noticed.
+# The number of texts that are visited before a stop is noticed.
 TEXTS_AT_ONCE: Final = 2048
 
 
 class View:
-    """The machines of a view.
+    """The support vector machines of a view.
 
     Attributes:
         space: its features.
         weight_FC: the weights of the machines.
         bias_C: their biases.
-        dual_NC: how much each training text counts in each machine.
+        dual_NC: the weight of each training text in each machine.
     """
 
     def __init__(self, space: FeatureSpace, texts: Texts, classes: int) -> None:
@@ -71,12 +71,12 @@ class View:
         return margin_RC
 
     def forget_rows(self) -> None:
-        """Keep the machines alone: they are not trained any more."""
+        """Keep only the machines, which are not trained any more."""
         self.features = Features(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
         self.dual_NC = np.zeros((0, len(self.bias_C)), np.float32)
 
     def learned(self, config: ResolvedConfig) -> HashedView:
-        """Return what has been learned: a vector of a token has an entry for each label."""
+        """Return the trained view: the vector of a token has an entry for each label."""
         labels = len(self.bias_C)
         head_CX, query_SD = np.eye(labels, dtype=np.float32), np.zeros((1, labels), np.float32)
         classifier = LinearClassifier(config.model, query_SD, head_CX, self.bias_C.copy(), labels)
@@ -84,9 +84,9 @@ class View:
 
 
 class OneVsRestTrainer(AnyTrainer):
-    """One fit of machines; see `textcls_training.fit.one_vs_rest`.
+    """One fit of support vector machines; see `textcls_training.fit.one_vs_rest`.
 
-    An uncertain target counts as the likelier of yes and no, by how much likelier it is.
+    An uncertain target counts as the likelier of yes and no, weighted by how much likelier it is.
 
     Attributes:
         machines: the machines of each view, in the order of `TrainedModel.views`.
@@ -106,7 +106,7 @@ class OneVsRestTrainer(AnyTrainer):
         return len(self.machines)
 
     def leave_out(self, view: int) -> None:
-        """Go on without a view: the others do not know of it."""
+        """Continue without a view, which the others do not depend on."""
         del self.machines[view]
 
     def encode(self, corpus: Corpus) -> list[Features]:
@@ -145,11 +145,11 @@ class OneVsRestTrainer(AnyTrainer):
         return found
 
     def spaces(self) -> dict[str, NDArray[Any]]:
-        """Return nothing: no other training begins with machines."""
+        """Return nothing: no other training begins with support vector machines."""
         return {}
 
     def begin_with(self, learned: Learned) -> None:
-        """Refuse: the coordinates of rows that are gone are not known."""
+        """Refuse: the coordinates of rows that are no longer present are not known."""
         raise NotImplementedError("machines begin anew")
 
     def predict(self, encoded_V: Sequence[Features]) -> Float32:
@@ -163,7 +163,7 @@ class OneVsRestTrainer(AnyTrainer):
         return TrainedModel(self.dataset.corpus.types, views, ensemble_weights)
 
     def _side_by_side(self, jobs: Sequence[Callable[[], Any]]) -> list[Any]:
-        """Return what jobs of views come to, which share nothing: all at once."""
+        """Return the results of independent jobs, one per view, run all at once."""
         return [job.result() for job in [self._threads.submit(job) for job in jobs]]
 
 
@@ -175,7 +175,7 @@ def some_texts(number: int, rows: int, seed: int) -> Iterator[Int64]:
 
 
 def costs_of(dataset: Dataset, config: ResolvedConfig) -> Float32:
-    """Return what a mistake costs at each row and label [N, C], below 0 where the row has not the label."""
+    """Return the cost of a mistake for each row and label [N, C], below 0 if the row does not have the label."""
     present_C, absent_C = label_set_weights(dataset, config.class_weight)
     sure_NC = 2 * dataset.target(len(present_C)) - 1
     cost_NC = np.float32(COST) * np.where(sure_NC > 0, present_C, absent_C) * sure_NC
