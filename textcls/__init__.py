@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from textcls.model.explanation import Explanation, TokenAttribution
     from textcls.model.prediction import LabelScore, Prediction
 
-# ONNX Runtime reports usage to its makers unless this is set before it is imported. Nobody who classifies texts with
-# us has asked for that; who wants it sets the variable to 0.
+# ONNX Runtime reports usage to its makers unless this is set before it is imported. Users of textcls have not asked for
+# that; to allow it, set the variable to 0.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 __version__ = "0.1.0"
 
-# Imported when they are first asked for: a command, or a service, pays for what it uses.
+# Imported on first use, so that a command or a service loads only what it needs.
 _MODULE_OF: Final = {
     "Classifier": "model.classifier",
     "Comparison": "evaluation.comparison.compare",
@@ -114,7 +114,7 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # To a checker of types every name would be one of these.
+if not TYPE_CHECKING:  # With __getattr__, a type checker would accept any name.
 
     def __getattr__(name: str) -> Any:
         if name not in _MODULE_OF:

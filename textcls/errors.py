@@ -1,13 +1,13 @@
 """Everything that can go wrong on the caller's side, as one small tree.
 
-    TextclsError            caught by the command line and by the server; its text is one sentence for a person
-    ├── InputError          what was given is wrong: a file, a column, a text, a request
+    TextclsError            caught by the command line and by the server; its text is one sentence for users
+    ├── InputError          the input is wrong: a file, a column, a text, a request
     │   ├── NotFoundError   ... because it names something that is not there
     │   └── TooLargeError   ... because it is beyond a stated limit
     ├── ConfigError         an option, or options together, make no sense
     ├── ArtifactError       the model file is missing, damaged, not ours, or newer than this version reads
-    ├── MissingExtraError   a part of the package is not installed; the text holds the command to type
-    └── SurroundingsError   the surroundings refuse: a port in use, a folder that is not there
+    ├── MissingExtraError   a part of the package is not installed; the text contains the command to type
+    └── SurroundingsError   the environment prevents it: a port in use, a folder that does not exist
 
 `exit_code` and `http_status` read the one table from error to exit code and to HTTP status.
 """
@@ -16,7 +16,7 @@ from typing import Final, Self
 
 
 class TextclsError(Exception):
-    """Base of all errors whose text is meant for the person who called.
+    """Base class of all errors whose text is meant for the caller.
 
     Examples:
         >>> try:
@@ -38,7 +38,7 @@ class InputError(TextclsError):
 
 
 class NotFoundError(InputError):
-    """The input names something that is not there; the text says what is.
+    """The input names something that does not exist; the text says what does.
 
     Examples:
         >>> issubclass(textcls.NotFoundError, textcls.InputError)
@@ -91,12 +91,12 @@ class MissingExtraError(TextclsError):
         )
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, str, str, str]]:
-        # Unpickling calls with `args`, which hold the whole sentence.
+        # By default, unpickling would call the class with `args`, which contain the whole sentence.
         return type(self), (self.what, self.package, self.extra, self.weight)
 
 
 class SurroundingsError(TextclsError):
-    """Something around the program refuses: a port, a folder, a permission.
+    """Something in the environment prevents the work: a port, a folder, a permission.
 
     Examples:
         >>> textcls.train(["late again", "too much"], ["delivery", "billing"], "no/new.onnx")
@@ -105,7 +105,7 @@ class SurroundingsError(TextclsError):
     """
 
 
-# (error, exit code, HTTP status), the most special first. 2 is what click itself uses for a wrong call.
+# (error, exit code, HTTP status), the most specific first. 2 is what click itself uses for a wrong call.
 _TABLE: Final[tuple[tuple[type[TextclsError], int, int], ...]] = (
     (TooLargeError, 3, 413),
     (NotFoundError, 3, 404),

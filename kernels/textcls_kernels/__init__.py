@@ -1,7 +1,7 @@
-"""Metric tensor attention: a plain PyTorch twin and fused Triton kernels behind one function. Beside it, for training
-on a GPU, tables of rows (`rows`) and the readout with its loss (`readout`).
+"""Metric tensor attention: a plain PyTorch twin and fused Triton kernels behind one function. Also, for training on a
+GPU, tables of rows (`rows`) and the readout with its loss (`readout`).
 
-`import textcls_kernels` needs PyTorch alone; Triton is imported when its kernels are first asked for.
+`import textcls_kernels` needs only PyTorch; Triton is imported when its kernels are first used.
 """
 
 from textcls_kernels.attention.metric_attention import metric_attention, seed_metric_attention

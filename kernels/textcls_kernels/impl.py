@@ -1,4 +1,4 @@
-"""Who computes: the plain PyTorch twin, or the kernels in Triton."""
+"""The choice of implementation: the plain PyTorch twin, or the Triton kernels."""
 
 import importlib.util
 import os
@@ -8,7 +8,7 @@ import torch
 
 Impl = Literal["auto", "reference", "triton"]
 Chosen = Literal["reference", "triton"]
-# Of `metric_attention` alone.
+# Only for `metric_attention`.
 AttentionImpl = Literal["auto", "reference", "triton", "sdpa"]
 
 
@@ -16,13 +16,13 @@ def resolve_impl(device: torch.device | str, impl: Impl = "auto", names: tuple[s
     """Return the implementation that `impl` means for tensors on `device`: the device alone decides "auto".
 
     Args:
-        device: where they are.
-        impl: what is asked for.
-        names: what may be asked for, as an error tells it.
+        device: where the tensors are.
+        impl: the implementation asked for.
+        names: what may be asked for, as listed in an error.
 
     Raises:
         ValueError: `impl` is none of "auto", "reference" and "triton", or "triton" cannot run on the device.
-        ModuleNotFoundError: the answer is "triton", which is not installed; the text holds the command to type.
+        ModuleNotFoundError: the answer is "triton", which is not installed; the text contains the command to type.
     """
     kind = torch.device(device).type
     if impl not in get_args(Impl):

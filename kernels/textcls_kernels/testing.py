@@ -1,4 +1,4 @@
-"""What tests and benchmarks of the kernels share: inputs, error budgets, and a count of launches."""
+"""What the kernels' tests and benchmarks share: inputs, error budgets, and a count of launches."""
 
 import sys
 from collections import Counter
@@ -39,7 +39,7 @@ def make_inputs(
 
 
 class Errors(NamedTuple):
-    """Deviations of one tensor from its float64 value, root mean square and largest, and what is allowed."""
+    """Deviations of one tensor from its float64 value, root mean square and largest, and their limits."""
 
     kernel: float
     same_precision: float
@@ -49,7 +49,7 @@ class Errors(NamedTuple):
 
     @property
     def within(self) -> bool:
-        """Whether the kernel keeps to the budget; False for NaN."""
+        """Whether the kernel stays within the budget; False for NaN."""
         return self.kernel <= self.budget and self.largest <= self.largest_budget
 
     def __str__(self) -> str:
@@ -64,9 +64,9 @@ def measure_errors(
 ) -> Errors:
     """Compare a kernel's tensor, and those of PyTorch in the same precision, with the twin's in float64.
 
-    The budget is twice PyTorch's root mean square error; of the largest errors, single draws that scatter, thrice (no
-    element may be far off). It is no less than one rounding of the exact values, or of `magnitude` where that is
-    larger, the size of what was summed: where PyTorch happens to be exact, no rounding would else be allowed.
+    The budget is twice PyTorch's root mean square error, and three times its largest error, a single draw that varies
+    (no element may be far off). It is at least one rounding of the exact values, or of `magnitude`, the size of what
+    was summed, if that is larger: otherwise, if PyTorch happens to be exact, no rounding would be allowed.
     """
     exact = exact.detach().double()
     if not exact.numel():
@@ -160,5 +160,5 @@ def count_launches() -> Iterator[Counter[str]]:
 
 
 def _launches() -> Counter[str]:
-    launching = sys.modules.get("textcls_kernels.launching")  # not loaded, then nothing was launched
+    launching = sys.modules.get("textcls_kernels.launching")  # if it is not loaded, nothing was launched
     return Counter() if launching is None else Counter(launching.LAUNCHES)

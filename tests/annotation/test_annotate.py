@@ -303,7 +303,7 @@ def test_without_probabilities_of_tokens_answers_count_as_certain_and_that_is_sa
     with running(logprobs=False) as server:
         result = annotate(files, server.url)
     assert result.exit_code == 0
-    assert "tells no probabilities of tokens" in result.stderr
+    assert "returns no token probabilities" in result.stderr
     assert {row["p_billing"] for row in rows(files / "out.csv")} == {"0.0", "1.0"}
 
 
@@ -470,7 +470,7 @@ def test_what_is_no_answer_ends_in_one_sentence_and_what_was_answered_is_kept(
     result = annotate(files, server.url)
     assert result.exit_code == 6
     assert "gave no answer that can be read" in result.stderr
-    assert "the same command goes on from there" in result.stderr
+    assert "the same command continues from there" in result.stderr
     assert "Traceback" not in result.stderr
     server.bad = ""
     assert annotate(files, server.url).exit_code == 0

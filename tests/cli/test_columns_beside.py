@@ -175,7 +175,7 @@ def test_how_answers_came_about_is_no_column_of_a_file_of_answers(folder: Path, 
 def test_few_held_out_rows_cannot_tell_what_columns_bring(tmp_path: Path) -> None:
     data = write_rows(tmp_path / "rows.csv", [HEADER, *rows_of(1, 40)])
     shown = run("train", data, "--output", tmp_path / "m.onnx", "--column", "price", "--vectors", "none").stdout
-    assert "Columns left out, for what they bring cannot be told by 40 held-out rows." in shown
+    assert "Columns left out, because what they bring cannot be judged by 40 held-out rows." in shown
     assert not Classifier.load(tmp_path / "m.onnx").info.columns
 
 
@@ -199,7 +199,7 @@ def test_a_category_whose_values_are_mostly_numbers_is_pointed_out(tmp_path: Pat
 def test_what_tells_the_label_by_itself_is_told_before_training_and_by_check(folder: Path, tmp_path: Path) -> None:
     rows = [(*row, f" {row[-1]}ed ") for row in rows_of(3)]
     data = write_rows(tmp_path / "rows.csv", [(*HEADER, "outcome"), *rows])
-    said = "The column 'outcome' by itself tells the label of 100% of the rows"
+    said = "The column 'outcome' alone gives away the label of 100% of the rows"
     trained = run("train", data, "--column", "*", "--output", tmp_path / "m.onnx", "--vectors", "none")
     assert said in trained.stderr
     assert "The column 'noise'" not in trained.stderr
@@ -244,7 +244,7 @@ def test_a_part_of_a_date_that_tells_the_label_is_a_warning_of_its_column(tmp_pa
     rows = [(f"word{i}", f"2024-05-{6 + i % 2:02}", ["a", "b"][i % 2]) for i in range(80)]
     data = write_rows(tmp_path / "rows.csv", [("text", "opened", "label"), *rows])
     (opened,) = json.loads(run("check", data, "--column", "opened", "--json").stdout)["columns"]
-    assert any("The column 'opened (weekday)' by itself tells" in said for said in opened["warnings"])
+    assert any("The column 'opened (weekday)' alone gives away" in said for said in opened["warnings"])
 
 
 def test_every_column_is_none_of_the_labels_where_each_has_its_own(tmp_path: Path) -> None:
@@ -457,9 +457,9 @@ def test_no_training_with_columns_goes_on_from_another_and_none_from_it(folder: 
     succeed(*fresh, "--column", "product", "--state", tmp_path / "columns")
     succeed(*fresh, "--state", tmp_path / "text")
     said = fail(3, *given, "--from", tmp_path / "columns")
-    assert "it has read columns beside the text; train on all rows anew" in said
+    assert "it has read columns beside the text; train on all rows again" in said
     said = fail(2, *given, "--from", tmp_path / "text", "--column", "product")
-    assert "A training that goes on from another reads texts alone" in said
+    assert "A training that continues another reads only texts" in said
 
 
 def test_a_name_of_a_column_may_hold_the_sign_that_parts_it_from_its_value(tmp_path: Path) -> None:
@@ -484,14 +484,14 @@ def test_a_column_that_tells_the_label_is_told_where_shortcuts_are_looked_for(fo
         for text, _, price, *rest, label in rows_of(3)
     ]
     write_rows(tmp_path / "told.csv", [HEADER, *rows])
-    line = "The column 'product' by itself tells the label of 100% of the rows"
+    line = "The column 'product' alone gives away the label of 100% of the rows"
     found = json.loads(succeed("inspect", folder / "m.onnx", "--evidence", tmp_path / "told.csv", "--json"))
     assert [said.startswith(line) for said in found["told_by"]] == [True]
     assert line in succeed("inspect", folder / "m.onnx", "--evidence", tmp_path / "told.csv").replace("\n", " ")
     assert line in succeed("report", folder / "m.onnx", tmp_path / "told.csv").replace("\n", " ")
     page = tmp_path / "page.html"
     succeed("inspect", folder / "m.onnx", "--evidence", tmp_path / "told.csv", "--html", page)
-    assert "The column &#x27;product&#x27; by itself" in page.read_text(encoding="utf-8")
+    assert "The column &#x27;product&#x27; alone" in page.read_text(encoding="utf-8")
     write_rows(tmp_path / "text.csv", [HEADER, *[(row[0], "", "", *row[3:]) for row in rows]])
     found = json.loads(succeed("inspect", folder / "m.onnx", "--evidence", tmp_path / "text.csv", "--json"))
     assert "told_by" not in found
@@ -499,7 +499,7 @@ def test_a_column_that_tells_the_label_is_told_where_shortcuts_are_looked_for(fo
 
 def test_a_plot_is_all_that_is_told(folder: Path, tmp_path: Path) -> None:
     said = fail(2, "inspect", folder / "m.onnx", "--plot", tmp_path / "columns.svg", "--json")
-    assert "--json and --plot are told one at a time; give one of them." in said
+    assert "--json and --plot cannot be combined; give one of them." in said
     assert not (tmp_path / "columns.svg").exists()
 
 

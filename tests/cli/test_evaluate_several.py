@@ -223,7 +223,7 @@ def test_a_model_of_rows_that_were_merged_reads_others_so_too(lines: Path, tmp_p
     assert f"{len(labelled):,} rows with labels" in succeed("drift", tmp_path / "m.onnx", lines)
     for refused in (("--write", "w.csv"), ("--labels", "--suspects", "w.csv"), ("--column", "text")):
         assert "--merge-rows makes one row of" in fail(2, "check", path, "--merge-rows", *refused)
-    advice = "Where each label of a text has a row of its own, use --merge-rows."
+    advice = "If each label of a text has its own row, use --merge-rows."
     for several in ([], ["--task", "several"]):
         assert advice in " ".join(succeed("check", path, "--on-error", "skip", *several).split())
     assert advice not in " ".join(succeed("check", path, "--merge-rows").split())

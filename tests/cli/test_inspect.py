@@ -170,7 +170,7 @@ def test_inspect_compares_groups_with_texts_to_compare_and_one_thing_at_a_time(
     of = ("inspect", model_path, "--evidence", sample_path)
     assert "empty.csv has no rows." in fail(3, *of, "--against", empty)
     assert "--against needs --evidence" in fail(2, "inspect", model_path, "--against", empty)
-    assert "--against and --exchange are told one at a time" in fail(2, *of, "--against", empty, "--exchange", empty)
+    assert "--against and --exchange cannot be combined" in fail(2, *of, "--against", empty, "--exchange", empty)
     assert "only once" in fail(2, "inspect", model_path, "--evidence", "-", "--against", "-")
     assert "is also the input" in fail(3, *of, "--against", empty, "--html", empty)
 

@@ -302,7 +302,7 @@ def test_training_keeps_its_state_and_goes_on_from_it_with_new_rows(tmp_path: Pa
     succeed("train", old, "--state", first, "--dim", "4", "--epochs", "1", "--ngrams", "none")
     result = run("train", new, "--from", first, "--state", second)
     assert result.exit_code == 0, result.output
-    told = f"{first} holds all of its 90 rows: training anew on them and 32 new ones, with the new label 'chat'."
+    told = f"{first} holds all of its 90 rows: training again on them and 32 new ones, with the new label 'chat'."
     assert told in result.stderr.splitlines()
     info = Classifier.load(tmp_path / "new.onnx").info
     assert (info.training["rows"], info.model["dim"], "chat" in info.labels) == (122, 4, True)

@@ -393,7 +393,7 @@ def test_parquet_of_others_has_no_classes(tmp_path: Path) -> None:
 def test_titles_above_the_names_of_the_columns_of_a_sheet_are_passed_over_and_told(write: Write) -> None:
     path = write("a.xlsx", xlsx(["Tickets of March"], [], [None, "as of today"], HEADER, ["a b", "x"], ["only this"]))
     assert rows_of(path) == [{"text": "a b", "label": "x"}, {"text": "only this", "label": ""}]
-    assert "above the names of the columns is passed over: 'Tickets of March', 'as of today'." in notes_of(path)[0]
+    assert "the lines above the column names are skipped: 'Tickets of March', 'as of today'." in notes_of(path)[0]
     # Some leave a margin.
     margin = write("m.xlsx", xlsx([None, "Tickets"], [None, *HEADER], [None, "a b", "x"]))
     assert rows_of(margin) == [{"column A": "", "text": "a b", "label": "x"}]

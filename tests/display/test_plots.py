@@ -78,7 +78,7 @@ def test_the_command_draws_columns_or_says_that_there_are_none(
     said = fail(2, "inspect", model_path, "--plot", tmp_path / "none.svg")
     assert "reads no columns beside the text" in said
     assert not (tmp_path / "none.svg").exists()
-    assert "one at a time" in fail(2, "inspect", with_columns_path, "--plot", plot, "--words")
+    assert "cannot be combined" in fail(2, "inspect", with_columns_path, "--plot", plot, "--words")
 
 
 def test_the_same_plot_has_the_same_bytes(classifier: Classifier) -> None:

@@ -289,7 +289,7 @@ def test_few_held_out_rows_say_nothing_of_the_accuracy(
     given = replace(held_out, rows=4 * len(few.counts), scores=few, right=(4,) * len(few.counts))
     path = with_held_out(model_path, given.to_json(), tmp_path / "few.onnx")
     said = succeed("drift", path, sample_path)
-    assert "The accuracy to expect cannot be told: the training held out 40 rows, and 50 are needed." in said
+    assert "The accuracy to expect is unknown: the training held out 40 rows, and 50 are needed." in said
 
 
 # Words

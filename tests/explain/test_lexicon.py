@@ -71,7 +71,7 @@ def test_the_command_writes_it_as_csv_and_json(model_path: Path, sample_path: Pa
     assert float(rows[0]["billing"]) == pytest.approx(found[0]["weights"]["billing"], abs=1e-4)
     words = tmp_path / "groups.txt"
     words.write_text("a, b\n", encoding="utf-8")
-    assert "one at a time" in fail(2, *given, table, "--exchange", words)
+    assert "cannot be combined" in fail(2, *given, table, "--exchange", words)
     assert "--lexicon needs --evidence" in fail(2, "inspect", model_path, "--lexicon", table)
 
 
@@ -174,8 +174,8 @@ def test_a_table_is_written_only_by_a_name_that_tells_its_format_and_never_over_
     model.write_bytes(model_path.read_bytes())
     listed = tmp_path / "m.words.csv"
     listed.write_text("card\n", encoding="utf-8")
-    assert "does not tell a format" in fail(2, "lexicon", model, "--output", table)
-    assert "does not tell a format" in fail(2, "inspect", model, "--evidence", listed, "--lexicon", table)
+    assert "does not say the format" in fail(2, "lexicon", model, "--output", table)
+    assert "does not say the format" in fail(2, "inspect", model, "--evidence", listed, "--lexicon", table)
     assert "is also the input" in fail(3, "lexicon", model, "--output", listed)
     assert (table.exists(), listed.read_text(encoding="utf-8")) == (False, "card\n")
 

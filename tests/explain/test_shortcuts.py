@@ -430,7 +430,7 @@ def test_of_too_few_texts_nothing_is_said(classifier: Classifier) -> None:
     found = auditor.audit()
     assert not found.could_find
     assert found.shortcuts == ()
-    assert shortcut_lines(found) == ["Shortcuts were not looked for: 99 texts are too few to tell of any."]
+    assert shortcut_lines(found) == ["Shortcuts were not looked for: 99 texts are too few to find any."]
 
 
 def test_memory_is_bounded_by_a_sample_of_all_texts_alike() -> None:

@@ -51,7 +51,7 @@ def test_the_interval_of_a_token_is_that_of_its_values_in_all_models() -> None:
     scores = [float(one.probabilities[0]) for one in (first, second, third)]
     assert (spread.lowest_score, spread.highest_score) == (min(scores), max(scores))
     assert "1 answer alike" in spread_line("for", spread)
-    assert "4 of 4 intervals hold zero" in spread_line("for", spread)
+    assert "4 of 4 intervals contain zero" in spread_line("for", spread)
     assert with_spread(first.explanation.attribution(), first, []).spread is None
 
 
@@ -77,7 +77,7 @@ def test_a_whisker_reaches_from_end_to_end_of_the_interval_and_shows_which_hold_
     assert drawn[3] == " " * 9 + "\u25cf\u2500" + " " * 10
     page = prediction_fragment(first, others=[second])
     assert page.count("<b title=") == 4
-    assert page.count("its interval holds zero") == 2
+    assert page.count("its interval contains zero") == 2
     assert "<b title=" not in prediction_fragment(first)
 
 

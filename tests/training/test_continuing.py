@@ -311,7 +311,7 @@ def test_what_cannot_be_gone_on_from_is_said(first: Path, tmp_path: Path) -> Non
     (tmp_path / "half" / "training.json").write_text("{}")
     with pytest.raises(InputError, match="has not finished; give its command once more"):
         go_on(tmp_path / "half", output)
-    with pytest.raises(ConfigError, match="is the training that this one goes on from; name another folder"):
+    with pytest.raises(ConfigError, match="is the training that this one continues; name another folder"):
         pipeline.train(SECOND, output, state=first, from_state=first)
     for damaged in ("finished.npz", "all-rows.npz"):
         copy = tmp_path / f"copy-{damaged}"
@@ -330,5 +330,5 @@ def test_no_training_goes_on_from_one_whose_state_does_not_hold_what_it_takes(tr
     told = replace(CONFIG, epochs=1, rehearsal_rows=1000)
     report = pipeline.train(rows, tmp_path / "first.onnx", told, state=tmp_path / "first")
     assert report.cannot_go_on == "it has learned from rationales"
-    with pytest.raises(InputError, match="it has learned from rationales; train on all rows anew"):
+    with pytest.raises(InputError, match="it has learned from rationales; train on all rows again"):
         go_on(tmp_path / "first", tmp_path / "m.onnx")

@@ -1,4 +1,4 @@
-"""Write a file so that it appears whole or not at all, and know before the work whether it can be written.
+"""Write a file so that it appears whole or not at all, and check before the work that it can be written.
 
 A link stays a link: what it points to is replaced. A file that is replaced keeps its mode; that of a new one is what
 the umask leaves.
@@ -22,25 +22,25 @@ from textcls._util.addresses import store_of
 from textcls._util.file_lock import try_lock
 from textcls.errors import ConfigError, InputError, SurroundingsError
 
-# How files are called while they are written.
+# The prefix of files that are being written.
 _BESIDE: Final = ".textcls-"
-# One so young may be that of a process which has not yet taken its lock.
+# A file younger than this may belong to a process that has not yet taken its lock.
 _SETTLED_SECONDS: Final = 60.0
 
 
-# Names of devices, whatever follows a dot, and signs and ends that names there cannot have.
+# Device names, with any suffix, and characters and endings that Windows does not allow in names.
 _NOT_ON_WINDOWS: Final = re.compile(
     r'^(con|prn|aux|nul|com[0-9\xb9\xb2\xb3]|lpt[0-9\xb9\xb2\xb3])\s*(\.|$)|[<>:"|?*\0-\x1f]|[. ]$', re.IGNORECASE
 )
 
 
 def check_output_path(path: Path) -> None:
-    """Refuse a place that nothing can be written to, before hours of work and not after.
+    """Refuse a path that cannot be written to, before hours of work and not after.
 
     Raises:
         ConfigError: it is an address.
-        SurroundingsError: the folder does not exist or is not writable, or `path` is a folder or another thing that
-            is not a plain file, such as a device; or Windows knows no file of that name.
+        SurroundingsError: the folder does not exist or is not writable, or `path` is a folder or anything else that
+            is not a plain file, such as a device; or Windows does not allow a file of that name.
     """
     if os.name == "nt" and _NOT_ON_WINDOWS.search(path.name):
         raise SurroundingsError(f"Windows has no file {path.name!r}: that is a device, or a sign not allowed in names.")
@@ -55,7 +55,7 @@ def check_output_path(path: Path) -> None:
     if mode is not None and not stat.S_ISREG(mode):
         raise SurroundingsError(f"{path} is not a plain file and cannot be replaced; choose another output.")
     try:
-        # Rights alone do not tell: some file systems take no files from anybody.
+        # Permissions alone do not show this: some file systems accept no files from anyone.
         with TemporaryFile(dir=folder):
             pass
     except OSError as error:
@@ -75,7 +75,7 @@ def _mode_of(path: Path) -> int | None:
 
 
 def make_folder(folder: Path, what: str) -> None:
-    """Make a folder where there is none, and refuse one that takes no files; `what` is written into it, for messages.
+    """Make a folder if there is none, and refuse one that is not writable; `what` names its content, for messages.
 
     Raises:
         SurroundingsError: it cannot be made or written to, or is a file.
@@ -90,7 +90,7 @@ def make_folder(folder: Path, what: str) -> None:
 
 
 def check_not_an_input(output: Path, inputs: Iterable[object]) -> None:
-    """Refuse to write over what is being read; what is not a path among `inputs` lies elsewhere.
+    """Refuse to overwrite what is being read; `inputs` that are not paths are ignored.
 
     Raises:
         InputError: `output` is one of `inputs`, under whatever name.
@@ -100,7 +100,7 @@ def check_not_an_input(output: Path, inputs: Iterable[object]) -> None:
             continue
         try:
             same = output.samefile(path)
-        except OSError:  # one of the two is not there
+        except OSError:  # one of the two does not exist
             continue
         if same:
             raise InputError(f"The output {output} is also the input; choose another name.")
@@ -108,10 +108,10 @@ def check_not_an_input(output: Path, inputs: Iterable[object]) -> None:
 
 @contextmanager
 def no_space_for(name: str, advice: str = "free some space, or choose another output") -> Iterator[None]:
-    """Say so when there is no room for what is written to `name`, with what to do.
+    """Report that there is no room for what is written to `name`, and what to do.
 
     Raises:
-        SurroundingsError: the disk, the quota or the largest size of a file is used up.
+        SurroundingsError: the disk is full, or the quota or the largest size of a file is reached.
     """
     try:
         yield
@@ -122,19 +122,19 @@ def no_space_for(name: str, advice: str = "free some space, or choose another ou
 
 
 class _KeptBesideError(SurroundingsError):
-    """A file could not take its place, and all that was to be written is beside it."""
+    """A written file could not replace the old one, and was kept, whole, beside it."""
 
 
 @contextmanager
 def atomic_write(
     path: Path, advice: str = "free some space, or choose another output", kind: str = ""
 ) -> Iterator[IO[bytes]]:
-    """Open a file beside `path` that takes its place once all is written, and disappears when something goes wrong.
+    """Open a file beside `path` that takes its place once all is written, and disappears if something goes wrong.
 
     Args:
-        path: what is written, or a link to it.
+        path: the file to write, or a link to it.
         advice: what to do if there is no room, for the message.
-        kind: stands in the name of the file beside it, for whoever looks for those of killed processes.
+        kind: a part of the temporary file's name, by which files of killed processes can be found.
 
     Raises:
         SurroundingsError: as `check_output_path` says; there is no room; or what is at `path` by then cannot be
@@ -142,10 +142,10 @@ def atomic_write(
     """
     check_output_path(path)
     mode = _mode_of(path)
-    # A file is renamed only within its file system, and over a link it would take the place of the link.
+    # A file can be renamed only within its file system, and renaming it to a link would replace the link.
     target = path.resolve()
     beside = target.with_name(f"{_BESIDE}{kind}{token_hex(8)}")
-    # The umask is applied by the system, to a new file alone; what will get the mode of an old one is closed till then.
+    # The system applies the umask to a new file; one that will get the mode of an old file stays private until then.
     rights = 0o666 if mode is None else 0o600
     _sweep(str(target.parent))
     with no_space_for(str(path), advice):
@@ -164,7 +164,7 @@ def atomic_write(
     try:
         beside.replace(target)
     except OSError as error:
-        # All that was to be written is there, and may have taken hours.
+        # The content is complete, and may have taken hours.
         kept = target.with_name(f"{target.stem}-{token_hex(4)}{target.suffix}")
         beside.replace(kept)
         raise _KeptBesideError(
@@ -174,7 +174,7 @@ def atomic_write(
 
 @cache
 def _sweep(folder: str) -> None:
-    """Remove, once a process, what others have left in `folder` that were killed while they wrote."""
+    """Remove, once per process, the files that killed processes were writing in `folder`."""
     for left in Path(folder).glob(f"{_BESIDE}*"):
         with suppress(OSError):  # gone meanwhile, another user's, or a folder
             if time.time() - left.stat().st_mtime > _SETTLED_SECONDS:
@@ -185,10 +185,10 @@ def _sweep(folder: str) -> None:
 
 
 def write_computed(path: Path, content: bytes) -> None:
-    """Write what has taken long to compute, whole or not at all; where that fails, it is kept in another place.
+    """Write what took long to compute, whole or not at all; if that fails, keep it in another place.
 
     Raises:
-        SurroundingsError: it cannot be written to `path`; the message says where it is.
+        SurroundingsError: it cannot be written to `path`; the message says where it is, if it could be kept.
     """
     try:
         with atomic_write(path) as file:
@@ -204,7 +204,7 @@ def write_computed(path: Path, content: bytes) -> None:
 
 
 def _kept(name: str, content: bytes) -> Path | None:
-    """Write a file into a folder of its own among those for temporary files; return None if that fails, too."""
+    """Write a file into a new temporary folder, and return its path; None if that fails, too."""
     try:
         folder = Path(mkdtemp(prefix="textcls-"))
     except OSError:
@@ -218,8 +218,8 @@ def _kept(name: str, content: bytes) -> Path | None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Let the names in `folder` be on disk as the content of its files is: they then outlive a crash of the machine."""
-    # Some file systems know no such thing of a folder; then there is nothing more to be done.
+    """Sync the names in `folder` to disk, as the content of its files is, so that they survive a machine crash."""
+    # Some file systems cannot sync a folder; then there is nothing more to do.
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

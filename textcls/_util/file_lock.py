@@ -1,4 +1,4 @@
-"""Locks of open files, which end with the process that holds them, however it does."""
+"""Locks of open files, which end with the process that holds them, however it ends."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ _TICK_SECONDS: Final = 0.05
 if sys.platform == "win32":
     import msvcrt
 
-    # Windows locks bytes, and keeps others from reading them: this one lies behind the end of what is locked here.
+    # Windows locks bytes, and keeps others from reading them: this one is beyond the end of the files locked here.
     _PLACE: Final = (1 << 31) - 16
 
     def _at_place(file: int, mode: int) -> bool:
@@ -34,7 +34,7 @@ if sys.platform == "win32":
         return _at_place(file, msvcrt.LK_NBLCK)
 
     def is_locked(file: int) -> bool:
-        """Say whether another holds the lock of an open file."""
+        """Return whether another holds the lock of an open file."""
         return not (_at_place(file, msvcrt.LK_NBLCK) and _at_place(file, msvcrt.LK_UNLCK))
 
 else:
@@ -49,7 +49,7 @@ else:
         return True
 
     def is_locked(file: int) -> bool:
-        """Say whether another holds the lock of an open file. Those who ask at the same time do not see each other."""
+        """Return whether another holds the lock of an open file; simultaneous calls do not affect each other."""
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -60,15 +60,15 @@ else:
 
 @contextmanager
 def locked(path: Path, seconds: float, busy: str) -> Iterator[None]:
-    """Hold the lock of the file at `path`, which is made if it is not there, as long as this block lasts.
+    """Hold the lock of the file at `path`, which is made if it does not exist, as long as this block lasts.
 
     Args:
         path: the file.
-        seconds: how long to wait for it.
-        busy: what is said if another holds it for longer.
+        seconds: how long to wait for the lock.
+        busy: the error message if another holds it for longer.
 
     Raises:
-        SurroundingsError: another holds it.
+        SurroundingsError: another holds the lock for longer.
         OSError: the file cannot be made.
     """
     end = time.monotonic() + seconds

@@ -4,7 +4,7 @@ from textcls._util.optional_dependencies import above
 
 
 class InNotebooks:
-    """A result of which a notebook shows what the commands do."""
+    """A result that a notebook shows as the commands do."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""What needs an extra of the package: the table of them, and the one way to say which is missing.
+"""Packages of the extras: the table of them, and the one way to report a missing one.
 
 `textcls` runs without PyTorch, so no module of it imports the training package; `load` opens it by name.
 """
@@ -39,7 +39,7 @@ EXTRA_OF_PACKAGE: Final = {
     "httpx2": "annotate",
     "openai": "annotate",
 }
-# What an extra adds to the 180 MB of the package alone, on Linux; PyTorch from PyPI brings CUDA there.
+# What an extra adds to the 180 MB of the package alone, on Linux, where PyTorch from PyPI includes CUDA.
 WEIGHT_OF_EXTRA: Final = {
     "train": "440 MB",
     "torch": "1.2 GB by the CPU build of PyTorch, 6 GB with CUDA",
@@ -56,22 +56,22 @@ WEIGHT_OF_EXTRA: Final = {
     "kernels": "1 GB",
     "all": "780 MB",
 }
-# Extras that hold another one.
+# Extras that include another one.
 _WITHIN: Final = {"tune": "train"}
-# Filled by several distributions, of which one may be missing.
+# Packages that several distributions share, of which one may be missing.
 _SHARED: Final = ("opentelemetry", "backports")
 TRAIN: Final = "textcls_training.api:train"
 
 
 @contextmanager
 def needed_by(what: str, extra: str | None = None) -> Iterator[None]:
-    """Say what to install if a package that is imported in this block is not there.
+    """Report what to install if a package that is imported in this block is not installed.
 
-    A package that is there but broken shows its own error.
+    A package that is installed but broken raises its own error.
 
     Args:
-        what: who asks, for the message.
-        extra: the extra that has all it needs, where that is not the one of the missing package.
+        what: what needs the package, for the message.
+        extra: the extra with all that it needs, if that is not the extra of the missing package.
 
     Raises:
         MissingExtraError: a package of the table is not installed.
@@ -87,17 +87,17 @@ def needed_by(what: str, extra: str | None = None) -> Iterator[None]:
 
 
 def _missing(module: str) -> str | None:
-    """Return the package that is not installed; None if it is, and only a module within it is missing."""
+    """Return the package that is not installed; None if only a module within it is missing, or no extra has it."""
     package = module.partition(".")[0]
     whole = module == package or package in _SHARED
     return package if whole and package in EXTRA_OF_PACKAGE else None
 
 
 def look_for(*packages: str) -> None:
-    """Find out whether `packages` are installed without importing them, which may take seconds.
+    """Check that `packages` are installed, without importing them, which may take seconds.
 
     Raises:
-        ModuleNotFoundError: one is not; `needed_by` makes a sentence of it.
+        ModuleNotFoundError: one is not; `needed_by` turns this into a sentence.
     """
     for package in packages:
         if find_spec(package) is None:
@@ -105,22 +105,22 @@ def look_for(*packages: str) -> None:
 
 
 def require(what: str, *packages: str) -> None:
-    """Find out whether `packages` are installed without importing them.
+    """Check that `packages` are installed, without importing them.
 
     Raises:
-        MissingExtraError: one is not; `what` is who asks.
+        MissingExtraError: one is not; `what` names what needs it.
     """
     with needed_by(what):
         look_for(*packages)
 
 
 def look_for_all_of(extra: str) -> None:
-    """Find out whether all that an extra brings is installed, as `look_for` does."""
+    """Check that all packages of an extra are installed, as `look_for` does."""
     look_for(*(package for package, its in EXTRA_OF_PACKAGE.items() if its in (extra, _WITHIN.get(extra))))
 
 
 def load(place: str, what: str, extra: str | None = None) -> Any:
-    """Return what is called `module:name`; `what` and `extra` are those of `needed_by`.
+    """Return the object called `module:name`; `what` and `extra` are those of `needed_by`.
 
     Raises:
         MissingExtraError: a package that it needs is not installed.
@@ -130,13 +130,13 @@ def load(place: str, what: str, extra: str | None = None) -> Any:
 
 
 def above(place: str) -> Any:
-    """Return what is called `module:name`, of a layer above that of the caller."""
+    """Return the object called `module:name`, from a layer above that of the caller."""
     module, _, attribute = place.partition(":")
     return getattr(import_module(module), attribute)
 
 
 def installed(extra: str) -> bool:
-    """Say whether all that an extra brings is there, without importing it."""
+    """Return whether all packages of an extra are installed, without importing them."""
     try:
         look_for_all_of(extra)
     except ModuleNotFoundError:

@@ -1,7 +1,7 @@
-"""What an option is: its kind, its default, its help, and the one check of its values.
+"""Options: their kinds, defaults and help, and the one check of their values.
 
-Python, scikit-learn and the command line accept the same values, and refuse the others in the same sentence. None is
-the default everywhere.
+Python, scikit-learn and the command line accept the same values, and refuse others with the same message. None stands
+for the default everywhere.
 """
 
 import math
@@ -21,7 +21,7 @@ METADATA: Final = "option"
 
 
 class Kind(ABC):
-    """What values an option may have."""
+    """The values that an option may have."""
 
     __slots__ = ()
 
@@ -30,11 +30,11 @@ class Kind(ABC):
         """Return `value` in its plain form.
 
         Raises:
-            ConfigError: the option called `name` may not have it.
+            ConfigError: the option called `name` may not have this value.
         """
 
     def parsed(self, text: str) -> object:
-        """Return the value that `text` stands for on a command line; `text` itself if it stands for none."""
+        """Return the value that `text` means on a command line; `text` itself if it means none."""
         return text
 
 
@@ -53,7 +53,7 @@ class Choice(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Integer(Kind):
-    """A whole number from `least` to `most`, which both count; None is not a bound."""
+    """A whole number from `least` to `most`, both included; None means no upper bound."""
 
     least: int
     most: int | None = None
@@ -80,7 +80,7 @@ class Integer(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Number(Kind):
-    """A finite number from `least`, up to `most` if that is one; `above` says that `least` itself is none of them."""
+    """A finite number from `least` up to `most`, if that is finite; `above` excludes `least` itself."""
 
     least: float
     above: bool = False
@@ -114,7 +114,7 @@ class Name(Kind):
     """A name or a path."""
 
     def checked(self, name: str, value: object) -> str:
-        """Return it."""
+        """Return the name or path as a string."""
         given = str(value) if isinstance(value, os.PathLike) else value
         if not isinstance(given, str) or not given.strip():
             raise ConfigError(f"{name} must be a name or a path, not {value!r}.")
@@ -123,10 +123,10 @@ class Name(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Flag(Kind):
-    """Yes or no."""
+    """True or False."""
 
     def checked(self, name: str, value: object) -> bool:
-        """Return it."""
+        """Return the value as a `bool`."""
         if not isinstance(value, bool | np.bool_):
             raise ConfigError(f"{name} must be True or False, not {value!r}.")
         return bool(value)
@@ -134,12 +134,12 @@ class Flag(Kind):
 
 @dataclass(frozen=True, slots=True)
 class FileName(Kind):
-    """The name of a file that is read, or one of a few names; `auto` is None in its plain form."""
+    """The name of a file to read, or one of a few names; the plain form of `auto` is None."""
 
     names: tuple[str, ...] = ()
 
     def checked(self, name: str, value: object) -> Path | str | None:
-        """Return it as a path; one of the names as it is."""
+        """Return a file name as a path, and one of the names as it is."""
         if not isinstance(value, str | os.PathLike) or not os.fspath(value) or "\0" in str(value):
             known = f"{', '.join(self.names)}, or " if self.names else ""
             raise ConfigError(f"{name} must be {known}the name of a file, not {value!r}.")
@@ -155,13 +155,13 @@ class Several(Kind):
     kind: Kind
 
     def checked(self, name: str, value: object) -> tuple[Any, ...]:
-        """Return them."""
+        """Return the values."""
         if isinstance(value, str) or not isinstance(value, Sequence):
             raise ConfigError(f"{name} must be a list, not {value!r}.")
         return tuple(self.kind.checked(name, one) for one in value)
 
     def parsed(self, text: str) -> object:
-        """Return the value of one: a command line repeats the option."""
+        """Return one value: on a command line, the option is repeated."""
         return self.kind.parsed(text)
 
 
@@ -171,10 +171,10 @@ class Option:
 
     Attributes:
         kind: what values it may have.
-        default: the value that it has if it is not given; None where `unset` says what happens then.
-        help: one sentence for people.
-        unset: what None means, for people.
-        metavar: what a value is called on a command line; None for what its kind is called.
+        default: the value if the option is not given; None if `unset` says what happens then.
+        help: one sentence for users.
+        unset: what None means, for users.
+        metavar: the placeholder of a value on a command line; None for that of its kind.
     """
 
     kind: Kind
@@ -187,13 +187,13 @@ class Option:
         """Return `value` in its plain form, the default for None.
 
         Raises:
-            ConfigError: the option, called `name` in the sentence, may not have this value.
+            ConfigError: the option, called `name` in the message, may not have this value.
         """
         return self.default if value is None else self.kind.checked(name, value)
 
 
 def option(kind: Kind, default: Any, help: str, *, unset: str | None = None, metavar: str | None = None) -> Any:  # noqa: A002
-    """Return a field of a dataclass that is an option."""
+    """Return a dataclass field that is an option."""
     declared = Option(kind=kind, default=default, help=help, unset=unset, metavar=metavar)
     return field(default=default, metadata={METADATA: declared})
 
@@ -204,10 +204,10 @@ def options_of(settings: type[Any]) -> dict[str, Option]:
 
 
 def check_options(settings: Any) -> None:
-    """Bring the options among the fields of a dataclass, which may be frozen, into their plain form.
+    """Convert the options among the fields of a dataclass, which may be frozen, to their plain form.
 
     Raises:
-        ConfigError: one has a value that it may not have.
+        ConfigError: an option has a value that it may not have.
     """
     for name, one in options_of(type(settings)).items():
         object.__setattr__(settings, name, one.checked(name, getattr(settings, name)))

@@ -1,8 +1,8 @@
-"""Arrays that are too large for memory: from a bound on they lie in files without a name.
+"""Arrays that may be too large for memory: above a limit, they are in files without a name.
 
-Such a file is gone with the process, however that ends, and takes its whole room on the disk before it is written to,
-so that a full disk is told at once. Whoever reads the array does not know where it lies: the file is mapped, and the
-system keeps in memory what there is room for.
+Such a file disappears with the process, however that ends, and reserves all its disk space before it is written to, so
+that a full disk is reported at once. Code that reads the array need not know where it is: the file is memory-mapped,
+and the system keeps as much of it in memory as there is room for.
 """
 
 import mmap
@@ -22,18 +22,18 @@ from textcls._util.atomic_write import no_space_for
 
 @dataclass(frozen=True, slots=True)
 class Spill:
-    """Where arrays lie.
+    """Where arrays are stored.
 
     Attributes:
-        limit: bytes of the largest array in memory.
-        folder: the folder of the files of larger ones; None for the system's folder of temporary files.
+        limit: the size in bytes of the largest array in memory.
+        folder: the folder for the files of larger arrays; None for the system's folder for temporary files.
     """
 
     limit: int = sys.maxsize
     folder: Path | None = None
 
     def empty(self, length: int, dtype: DTypeLike) -> NDArray[Any]:
-        """Return an array [length] whose numbers are yet to be written.
+        """Return an uninitialized array [length].
 
         Raises:
             SurroundingsError: the disk has no room for it.
@@ -55,7 +55,7 @@ class Spill:
         return TemporaryFile(dir=self.folder)
 
     def room(self) -> AbstractContextManager[None]:
-        """Say in one sentence when there is no room for a file."""
+        """Report in one sentence if there is no room for a file."""
         return no_space_for(
             f"A temporary file in {self.folder or gettempdir()}",
             "free some space, name another folder by TMPDIR, or raise the memory that may be used",
@@ -75,7 +75,7 @@ class Growing:
         self._file: IO[bytes] | None = None
 
     def extend(self, numbers: NDArray[Any]) -> None:
-        """Add `numbers`, which are not to change later.
+        """Add `numbers`, which must not change later.
 
         Raises:
             SurroundingsError: the disk is full.
@@ -94,7 +94,7 @@ class Growing:
         self._parts.clear()
 
     def array(self) -> NDArray[Any]:
-        """Return all numbers; nothing can be added after."""
+        """Return all numbers; nothing can be added afterwards."""
         if self._file is None:
             return np.concatenate([np.empty(0, self._kind), *self._parts])
         with self._file:
@@ -102,12 +102,12 @@ class Growing:
 
 
 def mapped(file: IO[bytes], kind: "np.dtype[Any]") -> NDArray[Any]:
-    """Return what is in a file as an array; the file may be closed, and its room is free once the array is gone."""
+    """Return the content of a file as an array; the file may be closed; its disk space is freed with the array."""
     return np.frombuffer(mmap.mmap(file.fileno(), 0), kind)
 
 
 def _reserve(file: IO[bytes], size: int) -> None:
-    """Take room on the disk: whoever writes to a map of a file without it is killed when the disk is full."""
+    """Reserve disk space, without which a process that writes to a mapped file is killed when the disk is full."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file.fileno(), 0, size)
     else:  # macOS

@@ -33,9 +33,9 @@ _TRIES: Final = 6
 # The number of characters of a server's message that are shown.
 _SHOWN: Final = 200
 _ALTERNATIVES: Final = 20
-_GOES_ON: Final = "What was answered is kept: the same command goes on from there."
+_GOES_ON: Final = "What was answered is kept: the same command continues from there."
 _UNCERTAIN: Final = (
-    "The server tells no probabilities of tokens: each answer counts as certain. With --samples 5 each text is "
+    "The server returns no token probabilities: each answer counts as certain. With --samples 5 each text is "
     "answered five times, and the shares count."
 )
 

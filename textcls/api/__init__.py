@@ -1,1 +1,1 @@
-"""What Python calls beyond answers; each function imports late what it needs."""
+"""The Python functions for more than asking a model; each imports what it needs when it is called."""

@@ -1,4 +1,4 @@
-"""Texts and labels of any table, from Python, by the rules of the command line."""
+"""Read texts and labels of any table from Python, by the rules of the command line."""
 
 import re
 import warnings
@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, NamedTuple
 from textcls.errors import ConfigError, InputError
 from textcls.model.label_sets import LabelSet
 
-# What messages advise whoever types commands: options that are arguments here, and one that is none.
+# Advice in messages for the command line: options that are arguments here, and one that is not.
 _TASK: Final = ", or add --task several if a row may have none"
 _ARGUMENT: Final = re.compile(r"(?<=\s)--(text-column|label-column|sheet|encoding|on-error)( skip)?")
 
@@ -20,7 +20,7 @@ class TextsAndLabels(NamedTuple):
 
     Attributes:
         texts: the texts.
-        labels: the label of each; where texts may have several labels, the labels of each with their probabilities.
+        labels: the label of each; if texts may have several labels, the labels of each with their probabilities.
     """
 
     texts: list[str]
@@ -39,20 +39,20 @@ def read(
     """Return the texts of a table with their labels.
 
     Args:
-        table: a file of any format that `textcls train` reads, or its URL, a folder, several of them in a list, or a
-            table in memory: of pandas, polars, pyarrow, or Hugging Face's `datasets`, whose numbers of classes become
-            their names.
-        text_column: the column of the texts; several are joined, a line each. By default `text`, or that of a
-            well-known name.
-        label_column: the column of the labels; likewise `label`.
+        table: a file of any format that `textcls train` reads, or its URL, a folder, several of these in a list, or a
+            table in memory: from pandas, polars, pyarrow, or Hugging Face's `datasets`, whose class numbers become
+            class names.
+        text_column: the text column; several are joined, one per line. By default `text`, or one with a well-known
+            name.
+        label_column: the label column. By default `label`, or one with a well-known name.
         sheet: the sheet of an Excel file to read; the first by default.
-        encoding: of files of text, such as `cp1252`; UTF-8 by default.
-        on_error: what becomes of a row that cannot be used, say without a label: `fail`, or `skip`, with a warning that
-            says how many.
+        encoding: the encoding of text files, such as `cp1252`; by default UTF-8.
+        on_error: what to do with a row that cannot be used, such as one without a label: `fail`, or `skip`, with a
+            warning that says how many.
 
     Raises:
         ConfigError: there is no such encoding, or `on_error` is something else.
-        InputError: this is not a table, it has not the columns, or a row cannot be used.
+        InputError: this is not a table, it lacks the columns, or a row cannot be used.
         MissingExtraError: the format needs a package that is not installed.
 
     Examples:
@@ -62,7 +62,7 @@ def read(
     """
     if on_error not in ("fail", "skip"):
         raise ConfigError(f"on_error is 'fail' or 'skip', not {on_error!r}.")
-    # Readers of tables are not for those who only ask a model.
+    # Imported late: callers that only ask a model do not need the table readers.
     from textcls.data import BadRows, ReadOptions, TargetOptions, read_labelled
     from textcls.data.memory import MemoryTable, Readable
     from textcls.data.storage import RemoteFile, is_url
@@ -97,6 +97,6 @@ def read(
 
 
 def _in_python(message: str) -> str:
-    """Return what readers say with the arguments of `read` in the place of options."""
+    """Return a message of the readers with the arguments of `read` in place of command-line options."""
     named = _ARGUMENT.sub(lambda found: found[1].replace("-", "_") + ("='skip'" if found[2] else ""), message)
     return named.replace(_TASK, "")

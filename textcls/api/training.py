@@ -1,4 +1,4 @@
-"""Training from Python, and what takes trainings; the extra `textcls[train]` brings what they import when called."""
+"""Training from Python, and what depends on it; both need the extra `textcls[train]` when they are called."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ from textcls.model.classifier import Classifier, Text
 from textcls.model.sequences import require_sequence
 
 AUDIT: Final = "textcls_training.api:audit_labels"
-# Of a text: its label, or all its labels, or the probability of each.
+# For one text: its label, or all its labels, or the probability of each.
 Label = str | Collection[str] | Mapping[str, float]
 
 
@@ -33,24 +33,24 @@ def train(
     """Train on `texts` and their `labels`, write the model to `output`, and return it.
 
     Args:
-        texts: the training texts: strings, or rows with the same text columns each, such as `{"subject": ..., "body":
-            ...}`. The columns of the first row, in its order, are those that the model will read.
+        texts: the training texts: strings, or rows that all have the same text columns, such as `{"subject": ...,
+            "body": ...}`. The model will read the columns of the first row, in its order.
         columns: the columns of rows beside the text, such as `["product", "price:number"]`: as category, number or
-            date, which is detected if it is not given. What a column does not bring on held-out rows is left out.
-        labels: the label of each, a string: answers name labels by strings. Where a text may have several labels, or
-            none: a list or a set of them, or a mapping from labels to probabilities, of each text.
+            date, which is detected if it is not given. Columns that do not help on held-out rows are left out.
+        labels: the label of each text, a string: answers name labels by strings. If a text may have several labels, or
+            none: for each text a list or a set of them, or a mapping from labels to probabilities.
         output: the ONNX file to write; it appears whole, or not at all.
         valid: validation rows, which choose epoch and temperature, instead of a part of `texts`.
-        weights: how much each text counts, 0 or more; all alike by default.
-        rationales: human rationales of each text, as a column of `--rationale-column` may hold them.
-        unlabelled: texts without labels. The `teacher` of `options` answers them, or else the model itself, and the
-            model learns from the answers, too, if held-out rows say that it helps.
-        probabilities: somebody's answers to `unlabelled`, in the place of a teacher's: of each text a mapping from
-            every label to its probability.
-        state: a folder in which the training keeps what is needed to go on after a kill: the same call goes on from
-            there, to the same bytes. Finished, it is what `from_state` goes on from.
-        from_state: the `state` of a finished training, to which `texts` are new rows, of new labels, too. Options that
-            are not given are those of that training.
+        weights: how much each text counts, 0 or more; by default all count the same.
+        rationales: human rationales for each text, as a column of `--rationale-column` may contain them.
+        unlabelled: texts without labels. The `teacher` in `options` answers them, or else the model itself, and the
+            model also learns from the answers if held-out rows show that it helps.
+        probabilities: existing answers to `unlabelled`, in place of a teacher's: for each text a mapping from every
+            label to its probability.
+        state: a folder in which the training keeps what it needs to resume after a kill: the same call resumes from
+            there, with the same resulting bytes. Once finished, it can be given as `from_state`.
+        from_state: the `state` of a finished training, to which `texts` are new rows, possibly with new labels. Options
+            that are not given are those of that training.
         options: those of `textcls train`, with an underscore for each hyphen, and with the same values: `epochs=3`,
             `size="small"`, `ngrams="3,5"` or `ngrams=(3, 5)`. None is the default.
 
@@ -86,13 +86,13 @@ def train(
 def audit_labels(
     texts: Iterable[Text], labels: Iterable[Label], *, columns: Sequence[str] = (), **options: Any
 ) -> LabelAudit:
-    """Return the texts of which a label is probably wrong, or missing: what `textcls check --labels` lists.
+    """Return the texts whose labels are probably wrong, or incomplete: what `textcls check --labels` lists.
 
     Args:
-        texts: the texts, or rows, as of `train`.
-        labels: the label of each, or its labels, likewise.
-        columns: columns beside the text, likewise.
-        options: the options of the trainings, as those of `train`.
+        texts: the texts, or rows, as for `train`.
+        labels: the label or labels of each, as for `train`.
+        columns: the columns beside the text, as for `train`.
+        options: the options of the trainings, as for `train`.
 
     Raises:
         MissingExtraError: the packages for training are not installed.

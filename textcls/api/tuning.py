@@ -1,4 +1,4 @@
-"""Options of training that suit given rows, from Python: what `textcls tune` finds."""
+"""Find training options that suit given rows, from Python, as `textcls tune` does."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -11,7 +11,7 @@ from textcls.evaluation.comparison.paired import Difference
 from textcls.evaluation.intervals import CONFIDENCE
 
 TUNE: Final = "textcls_training.tuning.api:tune"
-# Proposals of each search where neither their number nor a time is given.
+# Proposals per search if neither their number nor a time limit is given.
 TRIALS: Final = 24
 State = Literal["judged", "left", "failed"]
 Measure = Literal["accuracy", "macro_f1", "micro_f1"]
@@ -22,11 +22,11 @@ class TriedOptions:
     """A proposal of the last search.
 
     Attributes:
-        number: from 0, which are the defaults.
-        options: that differ from them.
+        number: its number, from 0, which is the defaults.
+        options: the options that differ from the defaults.
         multiples: for options that are numbers, multiples of the usual value.
-        score: the mean over folds, of those that were asked; None if it could not be trained.
-        state: whether all folds have judged it, or it was left before, or it could not be trained.
+        score: the mean over the folds that have judged it; None if it could not be trained.
+        state: whether all folds have judged it, or it was abandoned before that, or it could not be trained.
     """
 
     number: int
@@ -41,24 +41,24 @@ class TuneReport:
     """What tuning has found.
 
     Attributes:
-        rows: all of them.
-        labels: how many there are.
-        measure: what was to become better: `accuracy`, `macro_f1` or `micro_f1`.
-        rounds: searches whose choice was then judged by rows that it has not seen.
-        folds: that judged each proposal.
-        judged_rows: rows by which the choices were judged in the end.
-        accuracy: there, of the defaults and of what was chosen; of several labels a row the share of the rows with all
-            of them and no other.
+        rows: the number of rows.
+        labels: the number of labels.
+        measure: the measure to improve: `accuracy`, `macro_f1` or `micro_f1`.
+        rounds: the number of searches whose choice was then judged on rows that it has not seen.
+        folds: the number of folds that judged each proposal.
+        judged_rows: the number of rows on which the choices were finally judged.
+        accuracy: on those rows, of the defaults and of the choice; with several labels per row, the share of rows with
+            all their labels and no other.
         macro_f1: likewise.
-        micro_f1: likewise, of several labels a row; None of one.
-        p_value: of McNemar's test of the answers.
-        fixed: options that were given, and are part of all settings.
-        options: the choice, without what is as usual.
-        usual: what numbers are without it.
-        tried: the proposals of the search that made it.
-        importances: which share of the differences between these an option explains; empty where nothing can be told.
-        trainings: how many this call made; those of an earlier call that it goes on from are not among them.
-        seconds: that this call took.
+        micro_f1: likewise, with several labels per row; None with one.
+        p_value: the p-value of McNemar's test on the answers.
+        fixed: the options that were given, which are part of all settings.
+        options: the chosen options, without those at their usual values.
+        usual: the usual values of options that are numbers.
+        tried: the proposals of the search that made the choice.
+        importances: the share of the differences between these that each option explains; empty if it is unknown.
+        trainings: the number of trainings in this call, without those of an earlier call that it resumes.
+        seconds: how long this call took.
 
     Examples:
         >>> texts, labels = textcls.read("tickets.csv")
@@ -87,19 +87,19 @@ class TuneReport:
 
     @property
     def gain(self) -> Difference:
-        """What was to become better."""
+        """The difference in the measure to improve."""
         return self.figures[self.measured]
 
     @property
     def measured(self) -> str:
-        """What that is called."""
+        """The name of that measure."""
         if self.measure == "accuracy":
             return "accuracy" if self.micro_f1 is None else "all labels right"
         return "macro-F1" if self.measure == "macro_f1" else "micro-F1"
 
     @property
     def figures(self) -> dict[str, Difference]:
-        """What was measured in the end, by its names."""
+        """The final measurements, by name."""
         if self.micro_f1 is None:
             return {"accuracy": self.accuracy, "macro-F1": self.macro_f1}
         return {"micro-F1": self.micro_f1, "macro-F1": self.macro_f1, "all labels right": self.accuracy}
@@ -138,23 +138,23 @@ def tune(
     workers: int = 1,
     **options: Any,
 ) -> TuneReport:
-    """Return options of `textcls.train` that suit these rows, and what rows unknown to the choice say of it.
+    """Return options of `textcls.train` that suit these rows, and how they perform on rows unknown to the choice.
 
     `textcls.train(texts, labels, "model.onnx", **textcls.tune(texts, labels).recommended)` trains with them.
 
     Args:
         texts: the texts.
         labels: the label of each, or its labels: a list, a set, or a mapping from labels to probabilities.
-        weights: how much each row counts in training, 0 or more; by default all alike.
-        trials: settings to try in each search; 24 by default, with `seconds` as many as there is time.
+        weights: how much each row counts in training, 0 or more; by default all count the same.
+        trials: the number of settings to try per search; by default 24, or with `seconds` as many as time allows.
         seconds: after this time no further trials begin; the first four are always judged.
-        measure: what is to become better; by default accuracy, or micro-F1 where texts have several labels.
-        folds: that judge a trial.
+        measure: the measure to improve; by default accuracy, or micro-F1 if texts have several labels.
+        folds: the number of folds that judge a trial.
         rounds: in how many parts rows are held out, in turn, to judge a choice made without them; 3 by default, 1 from
             10,000 rows on.
-        storage: the file that keeps what was measured, from which the same call goes on; none by default.
-        workers: how many processes work; the result is the same.
-        options: the options of the trainings, as those of `train`; these stay as they are.
+        storage: the file that keeps the measurements, from which the same call resumes; none by default.
+        workers: the number of processes; the result does not depend on it.
+        options: the options of the trainings, as for `train`; these are not tuned.
 
     Raises:
         MissingExtraError: the packages for tuning are not installed.

@@ -62,7 +62,7 @@ _GROUPS: Final = (
     "columns",
     multiple=True,
     metavar="NAME=VALUE",
-    help="What stands in a column beside TEXT, for a model that reads such; may be repeated, and others are missing.",
+    help="Value of a column beside TEXT, for a model that reads columns; may be repeated, and others are missing.",
 )
 @click.option(
     "--label",
@@ -92,14 +92,14 @@ _GROUPS: Final = (
     "--unit",
     type=click.Choice(UNITS),
     help="Add up and average contributions over words, phrases or sentences; in long texts sentences read best.  "
-    "[default: token; where letters stand without spaces, but for --json, word]",
+    "[default: token; in scripts without spaces, except for --json, word]",
 )
 @click.option(
     "--counterfactual",
     "with_change",
     is_flag=True,
-    help="Also search the fewest tokens, or else sentences, without which the answer is another, or with --contrast "
-    "that one.",
+    help="Also search for the fewest tokens, or else sentences, without which the answer would be another, or with "
+    "--contrast that one.",
 )
 @exchange_option
 @click.option(
@@ -107,7 +107,7 @@ _GROUPS: Final = (
     "others_path",
     type=PATH,
     metavar="PATH",
-    help="Show over which range each number lies in other models of the same rows: a folder of them, such as train "
+    help="Show the range of each number over other models of the same rows: a folder of them, such as train "
     "--resamples writes, or a model file.",
 )
 @click.option(

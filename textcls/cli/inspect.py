@@ -185,14 +185,14 @@ def _check_together(data: Path | None, lexicon_path: Path | None, *, words: bool
         check_lexicon_path(lexicon_path)
     for other in ("data", "words", "as_json"):
         if len(given := _given("plot_path", other)) > 1:
-            raise ConfigError(f"{given[0]} and {given[1]} are told one at a time; give one of them.")
+            raise ConfigError(f"{given[0]} and {given[1]} cannot be combined; give one of them.")
     if words and (given := _given("data", "as_json")):
-        raise ConfigError(f"--words and {given[0]} are told one at a time; textcls lexicon writes the whole table.")
+        raise ConfigError(f"--words and {given[0]} cannot be combined; textcls lexicon writes the whole table.")
     idle = (name for name in _OF_EVIDENCE if not (words and name in _OF_WORDS))
     if data is None and (given := _given(*idle)):
         raise ConfigError(f"{given[0]} needs --evidence with a file of texts.")
     if len(given := _given("against", "groups", "lexicon_path")) > 1:
-        raise ConfigError(f"{given[0]} and {given[1]} are told one at a time; give one of them.")
+        raise ConfigError(f"{given[0]} and {given[1]} cannot be combined; give one of them.")
     whole = (*_given("lexicon_path"), *_given("groups"))
     less = _given("only", "top", *(("as_json", "html") if _given("lexicon_path") else ()))
     if whole and less:

@@ -116,7 +116,7 @@ def check_lexicon_path(path: Path) -> None:
         SurroundingsError: nothing can be written there.
     """
     if path.suffix.lower() not in _ENDINGS:
-        raise ConfigError(f"The name {path} does not tell a format; end it in {' or '.join(_ENDINGS)}.")
+        raise ConfigError(f"The name {path} does not say the format; end it in {' or '.join(_ENDINGS)}.")
     check_output_path(path)
 
 

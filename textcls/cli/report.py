@@ -171,6 +171,6 @@ def _format(output: Path | None, asked: str | None, *, as_json: bool) -> str:
     found = asked or _BY_NAME.get(output.suffix.lower())
     if found is None:
         raise ConfigError(
-            f"The name {output} does not tell a format; end it in .html, .md or .json, or add --output-format."
+            f"The name {output} does not say the format; end it in .html, .md or .json, or add --output-format."
         )
     return found

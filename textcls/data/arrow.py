@@ -1,5 +1,5 @@
-"""Arrow: tables in memory, Feather and the streams of Arrow, and what Parquet shares with them; by pyarrow, which the
-extra `textcls[parquet]` brings.
+"""Arrow: tables in memory, Feather and Arrow streams, and what Parquet shares with them; uses pyarrow, from the extra
+`textcls[parquet]`.
 """
 
 import json
@@ -12,20 +12,20 @@ from textcls.data.rows import LONGEST, TOO_LONG, Bad, Content, Row
 from textcls.data.source import Source, seekable
 from textcls.errors import InputError
 
-# A file of Arrow, as Feather is one; and a stream, as Hugging Face's `datasets` keeps them.
+# An Arrow file, such as Feather; and an Arrow stream, which Hugging Face's `datasets` stores.
 MAGIC: Final = b"ARROW1"
 STREAM_MAGIC: Final = b"\xff\xff\xff\xff"
-# Of large values few are in memory at once, though a file may name one of them in many rows.
+# Rows at a time: keeps few large values in memory at once, even if many rows of a file refer to the same one.
 BATCH: Final = 64
-# Under which a schema of Hugging Face's `datasets` describes its columns.
+# The metadata key under which a schema of Hugging Face's `datasets` describes its columns.
 _DATASETS: Final = b"huggingface"
 
 
 def pyarrow(what: str, part: str = "ipc") -> Any:
-    """Return the package, with a part of it imported.
+    """Return pyarrow, with its submodule `part` imported.
 
     Raises:
-        MissingExtraError: it is not installed; `what` is who asks.
+        MissingExtraError: it is not installed; `what` names what needs it.
     """
     with optional_dependencies.needed_by(what):
         import_module(f"pyarrow.{part}")
@@ -34,10 +34,10 @@ def pyarrow(what: str, part: str = "ipc") -> Any:
 
 
 def read(source: Source) -> Content:
-    """Read a file or a stream of Arrow.
+    """Read an Arrow file or stream.
 
     Raises:
-        InputError: it is none, or it is damaged.
+        InputError: it is neither, or it is damaged.
         MissingExtraError: pyarrow is not installed.
     """
     arrow = pyarrow("Arrow")
@@ -56,7 +56,7 @@ def read(source: Source) -> Content:
 def _careful(name: str, batches: Iterable[Any], arrow: Any) -> Iterator[Any]:
     try:
         for batch in batches:
-            # Arrow follows offsets wherever they lead, out of the file as well.
+            # Arrow follows offsets wherever they lead, even out of the file.
             batch.validate(full=True)
             yield batch
     except (arrow.ArrowException, OSError, OverflowError) as error:
@@ -68,13 +68,13 @@ def _damaged(name: str) -> InputError:
 
 
 def content(kind: Any, name: str, schema: Any, batches: Iterable[Any]) -> Content:
-    """Return the rows of `batches`, which have the `schema`. Numbers that stand for names of classes become these.
+    """Return the rows of `batches`, which have the `schema`; numbers that stand for class names become those names.
 
     Args:
         kind: the format.
         name: the name of the file.
-        schema: pyarrow's.
-        batches: record batches of pyarrow.
+        schema: the pyarrow schema.
+        batches: pyarrow record batches.
     """
     classes = class_names(schema)
     notes = tuple(
@@ -84,7 +84,7 @@ def content(kind: Any, name: str, schema: Any, batches: Iterable[Any]) -> Conten
 
 
 def class_names(schema: Any) -> dict[str, list[str]]:
-    """Return the names of the classes that numbers of a column stand for, by column.
+    """Return, by column, the class names that the numbers in it stand for.
 
     Hugging Face's `datasets` writes them into the schema (https://huggingface.co/docs/datasets, `ClassLabel`).
     """
@@ -101,7 +101,7 @@ def class_names(schema: Any) -> dict[str, list[str]]:
 
 
 def _named(schema: Any, classes: Mapping[str, Sequence[str]]) -> Any:
-    """Return the schema of the rows: without metadata, and with strings where there were numbers of classes."""
+    """Return the schema of the rows: without metadata, and with strings in place of class numbers."""
     schema = schema.remove_metadata()
     for name in classes:
         i = schema.get_field_index(name)
@@ -125,14 +125,14 @@ def _rows(name: str, batches: Iterable[Any], classes: Mapping[str, Sequence[str]
 
 
 def _class(number: object, names: Sequence[str]) -> object:
-    """Return the name of a class; none for -1, as which `datasets` keeps a missing one."""
+    """Return the name of a class; None for -1, which `datasets` stores for a missing one."""
     if number == -1:
         return None
     return names[number] if isinstance(number, int) and 0 <= number < len(names) else number
 
 
 def _short(batch: Any) -> Iterator[dict[str, Any] | None]:
-    """Yield the fields of each row, or None for one that is too long to be made Python's."""
+    """Yield the fields of each row, or None for a row that is too long to convert to Python values."""
     if batch.nbytes > LONGEST:
         whole = [batch.slice(i, 1) for i in range(batch.num_rows)]
         for row in whole:
@@ -148,7 +148,7 @@ def _fields(batch: Any) -> Iterator[dict[str, Any]]:
 
 
 def _values(column: Any) -> list[Any]:
-    """Times and decimals stay pyarrow's scalars, which lose nothing; all else becomes plain Python."""
+    """Return the values: times and decimals as pyarrow scalars, which lose nothing; all others as plain Python."""
     types = pyarrow("Arrow").types
     if types.is_temporal(column.type) or types.is_decimal(column.type):
         return [value if value.is_valid else None for value in column]

@@ -1,4 +1,4 @@
-"""How columns beside the text are read: as categories, numbers or dates; what nobody said is found out."""
+"""How columns beside the text are read: as categories, numbers or dates; a kind that is not given is detected."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,11 +11,11 @@ from textcls.errors import ConfigError, InputError
 from textcls.model.cell_values import DATE_FORMATS, category, has_decimal_comma, moment, number
 from textcls.model.columns import KINDS, Column, Kind, cells_of, require_columns, silent
 
-# A column is of numbers, or of dates, if so many of its values are.
+# A column is read as numbers, or as dates, if at least this share of its values are.
 MOSTLY: Final = 0.8
-# Fewer distinct numbers than this are categories, unless it is said that they are numbers.
+# Fewer distinct numbers than this are categories, unless the column is declared as numbers.
 LEAST_NUMBERS: Final = 10
-# Values that a model file tells of each category, the most frequent first.
+# Values that a model file lists per category column, the most frequent first.
 TOLD_VALUES: Final = 1000
 
 # Asks for all columns that are not taken yet.
@@ -23,7 +23,7 @@ EVERY_COLUMN: Final = "*"
 
 
 def parse(given: str) -> tuple[str, Kind | None]:
-    """Return the name of a column, and its kind if it is said: `price:number`.
+    """Return the name of a column, and its kind if one is given: `price:number`.
 
     Raises:
         ConfigError: there is no name.
@@ -38,10 +38,10 @@ def parse(given: str) -> tuple[str, Kind | None]:
 
 
 def wanted_kinds(given: Sequence[str]) -> dict[str, Kind | None]:
-    """Return the columns that are asked for, with the kinds of those of which they are said.
+    """Return the columns that are asked for, each with its kind, or None if that is not given.
 
     Raises:
-        ConfigError: this is not a list of names; one has no name, or two kinds.
+        ConfigError: this is not a list of names; or a column has no name, or two kinds.
     """
     if isinstance(given, str) or not all(isinstance(one, str) for one in given):
         raise ConfigError("columns must be a list of names, such as ['product', 'price:number'].")
@@ -61,12 +61,12 @@ def columns_of(
     """Return how columns are read.
 
     Args:
-        wanted: their names, with the kind of those of which it is said.
-        values: what stands in each, a value a row.
-        others: columns of text and label, which they cannot be as well.
+        wanted: their names, each with its kind, or None to detect it.
+        values: the values of each column, one per row.
+        others: the text and label columns, which must not be among them.
 
     Raises:
-        InputError: a column holds no dates, or no numbers, where it is said that it does; or `require_columns` says so.
+        InputError: a column declared as dates or numbers contains none; or as `require_columns` says.
     """
     columns = tuple(_column(name, kind, values[name]) for name, kind in wanted.items())
     require_columns(columns, others)
@@ -77,7 +77,7 @@ def cells_of_rows(columns: Sequence[Column], values: Mapping[str, Sequence[Any]]
     """Return the cells of all rows; rows share the strings of categories.
 
     Raises:
-        InputError: one holds a list or an object.
+        InputError: a cell contains a list or an object.
     """
     names = [column.name for column in columns]
     found = []
@@ -90,11 +90,11 @@ def cells_of_rows(columns: Sequence[Column], values: Mapping[str, Sequence[Any]]
 
 
 class Silences(NamedTuple):
-    """How many values of a column say nothing.
+    """How many values of a column cannot be used.
 
     Attributes:
-        missing: how many of the rows have none.
-        strange: values that are not numbers or dates where one is read.
+        missing: number of rows without a value.
+        strange: number of values that are not numbers or dates in a column read as such.
         first: the first of these.
     """
 
@@ -103,19 +103,19 @@ class Silences(NamedTuple):
     first: str
 
     def sentence(self, column: str) -> str | None:
-        """Say that values are not understood; None if all are."""
+        """Return a sentence that says that values are not understood; None if all are."""
         return not_read(column, self.strange, self.first) if self.strange else None
 
 
 def silences(column: Column, values: Sequence[Any]) -> Silences:
-    """Return what of a column says nothing."""
+    """Count the values of a column that cannot be used."""
     said = [(reason, value) for value in values for _, reason in silent({column.name: value}, [column])]
     strange = [str(value)[:MOST_SHOWN] for reason, value in said if reason == "not understood"]
     return Silences(sum(reason == "missing" for reason, _ in said), len(strange), strange[0] if strange else "")
 
 
 def nearly_numbers(column: Column, values: Sequence[Any]) -> str | None:
-    """Say that most values of a category are numbers, if they are many different ones."""
+    """Return a sentence if at least half of a category's values are numbers, with many distinct ones; else None."""
     known = [value for value in values if category(value)]
     numbers = [found for value in known if (found := number(value)) is not None]
     if column.kind != "category" or 2 * len(numbers) < len(known) or len(set(numbers)) < LEAST_NUMBERS:
@@ -125,7 +125,7 @@ def nearly_numbers(column: Column, values: Sequence[Any]) -> str | None:
 
 
 def described(column: Column) -> str:
-    """Return what a column is read as, in words."""
+    """Describe in words what a column is read as."""
     if column.kind == "category":
         more = "+" if len(column.values) >= TOLD_VALUES else ""
         values = (
@@ -149,10 +149,10 @@ def _column(name: str, kind: Kind | None, values: Sequence[Any]) -> Column:
 
 
 def _read_as(name: str, kind: Kind, known: Sequence[Any]) -> Column:
-    """Return how a column of these values, none of which is missing, is read as a kind.
+    """Return how a column of these values, none of which is missing, is read as `kind`.
 
     Raises:
-        InputError: none of them is of that kind.
+        InputError: no value is of that kind.
     """
     match kind:
         case "category":
@@ -184,12 +184,12 @@ def _kind(values: Sequence[Any]) -> Kind:
 
 
 def _date_format(values: Sequence[Any]) -> str | None:
-    """Return how most of the dates are written; None where that is as ISO 8601 says."""
+    """Return the format in which most of the dates are written; None for ISO 8601."""
     return max((None, *DATE_FORMATS), key=partial(_dates, values))
 
 
 def _dates(values: Sequence[Any], date_format: str | None) -> int:
-    # Many rows have few different values: each is read once.
+    # Many rows share few distinct values: parse each once.
     written = Counter(value for value in values if isinstance(value, str))
     others = sum(moment(value) is not None for value in values if not isinstance(value, str))
     return others + sum(rows for value, rows in written.items() if moment(value, date_format) is not None)

@@ -1,4 +1,4 @@
-"""Which column is the text, and which the label: asked for, of the usual name, or of a well-known one."""
+"""Which column is the text, and which the label: the one asked for, or one with the usual or a well-known name."""
 
 import re
 from collections.abc import Sequence
@@ -11,13 +11,13 @@ from textcls.model.label_paths import MOST_LEVELS, label_columns
 Kind = Literal["text", "label"]
 DEFAULT_TEXT_COLUMNS: Final = ("text",)
 DEFAULT_LABEL_COLUMN: Final = "label"
-# What `textcls annotate` calls the answer of a model, who has given it, and the probability of a label.
+# The columns of `textcls annotate`: a model's answer, who gave it, and (as a prefix) the probability of a label.
 ANSWER: Final = "answer"
 ANSWERED_BY: Final = "answered_by"
 PROBABILITY: Final = "p_"
-# What is shown of a name.
+# Characters of a name that messages show.
 LONGEST_NAME: Final = 40
-# Compared in lower case and without signs and spaces: `Class Index` is `classindex`.
+# Compared in lower case, without punctuation and spaces: `Class Index` is `classindex`.
 _TITLES: Final = ("title", "subject", "headline")
 _BODIES: Final = ("body", "content", "description", "message", "abstract", "text")
 TEXT_NAMES: Final = {
@@ -39,13 +39,13 @@ def choose(
 
     Args:
         file: name of the file, for messages.
-        columns: the columns it has.
-        wanted: those asked for, or the usual ones.
-        kind: what they hold.
-        guess: whether well-known names may stand in, because nobody asked for `wanted`.
+        columns: the columns of the file.
+        wanted: the columns asked for, or the usual ones.
+        kind: what they contain.
+        guess: whether columns with well-known names may be used instead, because `wanted` was not asked for.
 
     Raises:
-        InputError: the file has not the columns, and none or several that may be meant.
+        InputError: the file lacks the columns, and has none or several others that may be meant.
     """
     names = [one for name in wanted for one in label_columns(name, columns)] if kind == "label" else wanted
     if len(names) > MOST_LEVELS:
@@ -55,8 +55,8 @@ def choose(
         return tuple(wanted), ()
     if kind == "text" and not guess and None not in (folded := [_of_lines(name, columns) for name in wanted]):
         return tuple(name for name in folded if name is not None), ()
-    # A model that was trained on two columns would take one of them for the whole text.
-    # And one level of a tree would be taken for the path.
+    # Otherwise a model that was trained on two columns would take one of them for the whole text,
+    # and one level of a tree would be taken for the path.
     known = well_known(columns, kind) if guess else []
     found = [one for one in known if len(one) >= len(wanted) and (kind == "text" or not {*one} & {*names})]
     if len(found) == 1:
@@ -70,7 +70,7 @@ def choose(
     close = get_close_matches(missing, columns, 1)
     if close:
         raise InputError(f"{have} Did you mean {close[0]!r}?")
-    # A name of several words, or of signs, is more like a text than like a name.
+    # A name of several words, or of punctuation alone, looks more like a text than like a name.
     row = any(len(name.split()) > 1 or not re.search(r"\w", name) for name in columns)
     advice = (
         "If line 1 is a row, add --no-header, or --format lines if each is a text; if it is a title, remove it."
@@ -86,7 +86,7 @@ def choose(
 
 
 def _of_lines(name: str, columns: Sequence[str]) -> str | None:
-    """Return the column of that name, whose words may stand on several lines; None if there is not one."""
+    """Return the column of that name, which may span several lines; None if there is none."""
     plain = " ".join(name.replace("\\n", " ").split())
     return name if name in columns else next((one for one in columns if " ".join(one.split()) == plain), None)
 
@@ -96,7 +96,7 @@ def _short(name: str) -> str:
 
 
 def well_known(columns: Sequence[str], kind: Kind) -> list[tuple[str, ...]]:
-    """Return what may be meant: the columns of well-known names, where a title with a body is one choice."""
+    """Return the possible choices: the columns with well-known names; a title with a body is one choice."""
     plain = {name: re.sub(r"[\W_]", "", name.lower()) for name in columns}
     if kind == "label" and {ANSWER, ANSWERED_BY} <= {*columns}:
         return [(ANSWER,)]

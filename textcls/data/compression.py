@@ -1,4 +1,4 @@
-"""What files may be packed with: found by the first bytes when read, by the name when written. One line each."""
+"""Compression formats of files: detected by the first bytes when read, by the name when written."""
 
 import bz2
 import gzip
@@ -14,13 +14,13 @@ from textcls._util import optional_dependencies
 
 
 class Compression(NamedTuple):
-    """A way to pack a file.
+    """A compression format.
 
     Attributes:
-        suffix: of names.
+        suffix: the suffix of file names.
         magic: the first bytes.
-        unpack: gives the bytes of a packed file.
-        pack: gives a file whose bytes are packed into another; the same bytes give the same.
+        unpack: returns a file with the decompressed bytes of a compressed one.
+        pack: returns a file that compresses into another what is written to it; the same bytes give the same result.
     """
 
     suffix: str
@@ -38,7 +38,7 @@ def _xz(file: IO[bytes], mode: Literal["rb", "wb"]) -> IO[bytes]:
 
 
 def _gzip(file: IO[bytes]) -> IO[bytes]:
-    # Neither time nor name: the same rows give the same bytes.
+    # No time and no name, so that the same rows give the same bytes.
     return cast(IO[bytes], gzip.GzipFile("", "wb", fileobj=file, mtime=0))
 
 
@@ -60,18 +60,18 @@ COMPRESSIONS: Final = (
 
 
 def by_first_bytes(first: bytes) -> Compression | None:
-    """Return what a file that begins with `first` is packed with; None if with nothing."""
+    """Return the compression of a file that begins with `first`; None if it is not compressed."""
     return next((found for found in COMPRESSIONS if first.startswith(found.magic)), None)
 
 
 def by_name(path: Path) -> Compression | None:
-    """Return what the name of `path` says that it is packed with; None if with nothing."""
+    """Return the compression that the name of `path` indicates; None if it indicates none."""
     return next((found for found in COMPRESSIONS if path.suffix.lower() == found.suffix), None)
 
 
 def is_damage(error: Exception) -> bool:
-    """Return whether a library says by `error` that packed data cannot be unpacked."""
+    """Return whether `error` is how a library reports that compressed data is damaged."""
     if isinstance(error, gzip.BadGzipFile | zlib.error | lzma.LZMAError | zipfile.BadZipFile | NotImplementedError):
         return True
-    # bz2 has no error of its own, and the module of Zstandard may not be there to ask.
+    # bz2 has no error class of its own, and the Zstandard module may not be installed.
     return (type(error) is OSError and error.errno is None) or type(error).__name__ == "ZstdError"

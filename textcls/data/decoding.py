@@ -1,8 +1,8 @@
 """Bytes to text: UTF-8, what a byte order mark says, or the encoding that was asked for. Nothing else is guessed.
 
-Guessing an encoding from the bytes is wrong too often where it matters: a few curly quotes in an English text look
-alike in a dozen encodings, and a wrong guess changes texts without a word. A byte that is not UTF-8 is therefore said,
-with the word around it as Windows' Western encoding would have it.
+Guessing an encoding from the bytes is wrong too often when it matters: a few curly quotes in an English text look
+alike in a dozen encodings, and a wrong guess silently changes texts. A byte that is not UTF-8 is therefore reported,
+with the word around it decoded as Windows' Western encoding.
 """
 
 import codecs
@@ -15,7 +15,7 @@ from textcls.data.rows import LONGEST, ReadOptions
 from textcls.data.source import Source
 from textcls.errors import ConfigError, InputError
 
-# The longer marks first: that of UTF-32 begins with that of UTF-16.
+# The longer marks first: the UTF-32 mark begins with the UTF-16 mark.
 _MARKS: Final = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -23,21 +23,21 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _DEFAULT: Final = "utf-8-sig"
-# What bytes become that the encoding does not know (PEP 383). Text that decodes never holds these.
+# What undecodable bytes become (PEP 383). Text that decodes never contains these.
 _ESCAPED: Final = re.compile("[\udc80-\udcff]")
 _WORD: Final = re.compile(r"[\w\udc80-\udcff'-]*[\udc80-\udcff][\w\udc80-\udcff'-]*")
 _LIKELY: Final = "cp1252"
 _PASSED_OVER: Final = 1 << 16
-# From so many lines on, and from such a share of the first lines on, it is the encoding of the file that is another.
+# If at least this many, and this share, of the first lines are bad, the whole file is in another encoding.
 _LEAST_BAD: Final = 3
 _MOST_BAD: Final = 0.05
 
 
 def encoding_of(source: Source, options: ReadOptions) -> tuple[str, tuple[str, ...]]:
-    """Return the encoding of `source` by Python's name, and a note if the file and not the caller chose another.
+    """Return Python's name for the encoding of `source`, and a note if the file, not the caller, chose another one.
 
     Raises:
-        ConfigError: there is no encoding of the name asked for.
+        ConfigError: there is no encoding with the name asked for.
         InputError: this is not text.
     """
     if options.encoding is not None:
@@ -57,15 +57,15 @@ def encoding_of(source: Source, options: ReadOptions) -> tuple[str, tuple[str, .
 
 
 def _refuse_another_encoding(source: Source) -> None:
-    """Refuse a file that is in another encoding throughout, whose rows are not to be skipped one by one.
+    """Refuse a file that is in another encoding throughout, rather than skip its rows one by one.
 
     Raises:
-        InputError: it is.
+        InputError: it is in another encoding.
     """
     *lines, _ = source.peek().splitlines() or [b""]
     decoded = [line.decode(_DEFAULT, "surrogateescape") for line in lines]
     bad = [(number, why) for number, line in enumerate(decoded, 1) if (why := undecodable(line, _DEFAULT))]
-    # Of a file of two encodings, rows are bad.
+    # In a file that mixes two encodings, single rows are bad instead.
     good = sum(not line.isascii() for line in decoded) - len(bad)
     if len(bad) >= max(_LEAST_BAD, _MOST_BAD * len(lines), good):
         number, why = bad[0]
@@ -75,10 +75,10 @@ def _refuse_another_encoding(source: Source) -> None:
 
 
 def text_encoding(name: str) -> str:
-    """Return an encoding by Python's name.
+    """Return Python's name for an encoding.
 
     Raises:
-        ConfigError: there is none of the name `name`.
+        ConfigError: there is no text encoding called `name`.
     """
     try:
         found = codecs.lookup(name).name
@@ -89,16 +89,16 @@ def text_encoding(name: str) -> str:
 
 
 def open_text(source: Source, encoding: str, newline: Literal["", "\n"]) -> io.TextIOWrapper:
-    """Return the text of `source`; `undecodable` finds bytes in it that are not of the encoding."""
+    """Open `source` as text; `undecodable` finds bytes in it that are invalid in the encoding."""
     text = io.TextIOWrapper(source.stream, encoding, "surrogateescape", newline)
     return source.stack.enter_context(text)
 
 
 class Lines:
-    """The lines of a text, None for each that is longer than a row may be: it is passed over, and never held.
+    """The lines of a text; None for each that is longer than a row may be, which is skipped and never kept in memory.
 
     Attributes:
-        number: the number of the line that came last.
+        number: the number of the last line returned.
     """
 
     def __init__(self, text: io.TextIOWrapper, *, universal: bool = False) -> None:
@@ -111,7 +111,7 @@ class Lines:
         return self
 
     def __next__(self) -> str | None:
-        # Only whoever goes on has to wait for the end of a long line.
+        # Skip the rest of a long line only when the next line is asked for.
         while self._within and (rest := self._text.readline(_PASSED_OVER)):
             self._within = not rest.endswith(self._ends)
         line = self._text.readline(LONGEST + 1)
@@ -123,12 +123,12 @@ class Lines:
 
 
 def first_text(source: Source, encoding: str) -> str:
-    """Return the beginning of `source` as text, without moving on."""
+    """Return the beginning of `source` as text, without consuming it."""
     return source.peek().decode(encoding, "replace")
 
 
 def undecodable(text: str, encoding: str) -> str | None:
-    """Return what is wrong with `text` as `open_text` gives it; None if all its bytes were of the encoding."""
+    """Return what is wrong with `text` as `open_text` returns it; None if all its bytes were valid."""
     found = None if text.isascii() else _ESCAPED.search(text)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""A text a line; in fastText's form with its label before it as `__label__billing`. Without labels, texts alone."""
+"""One text per line; in fastText's form with its label before it, as `__label__billing`, or without labels."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from textcls.data.source import Source
 from textcls.errors import InputError
 
 PREFIX: Final = "__label__"
-# As fastText has it: every word that begins so is a label, wherever it stands.
+# As in fastText: every word that begins with the prefix is a label, wherever it is.
 _LABEL: Final = re.compile(rf"(?:^|(?<=\s)){PREFIX}(\S*)")
 
 
@@ -20,17 +20,17 @@ def read(source: Source, options: ReadOptions, *, labels: bool = True) -> Conten
 
     Args:
         source: the bytes.
-        options: their encoding.
-        labels: whether `__label__` begins a label; else it is text as any other.
+        options: the encoding.
+        labels: whether `__label__` begins a label; otherwise it is ordinary text.
 
     Raises:
         InputError: there are no lines.
     """
     encoding, notes = decoding.encoding_of(source, options)
-    # The first lines of several may have no label, where the others have.
+    # The first lines may have no label while later ones do, so search all of the peeked text.
     labelled = _LABEL.search(decoding.first_text(source, encoding)) is not None
     lines = _lines(source, encoding)
-    # Lines that cannot be used do not say whether there are labels.
+    # Unusable lines do not show whether there are labels.
     before: list[Bad] = []
     for first in lines:
         if not isinstance(first, Bad):

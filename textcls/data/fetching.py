@@ -1,4 +1,4 @@
-"""A file from a store, whose content is known beforehand by its hash: what `textcls fetch` calls."""
+"""Fetch a file from a store, whose content is known beforehand by its hash: what `textcls fetch` calls."""
 
 import re
 import time
@@ -12,7 +12,7 @@ from textcls.data import storage
 from textcls.errors import ConfigError, InputError, TooLargeError
 
 _BLOCK: Final = 1 << 20
-# Of the whole, unless told otherwise: two gigabytes at 0.6 MB/s.
+# Default time limit for the whole copy: two gigabytes at 0.6 MB/s.
 SECONDS: Final = 3600.0
 _DIGITS: Final = re.compile(r"[0-9a-f]{64}")
 
@@ -24,17 +24,17 @@ def fetch(url: str, expected: str, output: Path, most_bytes: int, seconds: float
         url: the URL of the file.
         expected: its SHA-256, in hexadecimal.
         output: where it goes.
-        most_bytes: that it may have.
-        seconds: that all of it may take.
+        most_bytes: the most bytes that it may have.
+        seconds: the most time that the whole copy may take.
 
     Returns:
         Whether it was copied; False if such a file was there already.
 
     Raises:
-        ConfigError: `url` is not a URL, or `expected` no SHA-256.
-        InputError: the file cannot be read, is not there in time, or has another content.
-        TooLargeError: it has more bytes.
-        MissingExtraError: what reaches it is not installed.
+        ConfigError: `url` is not a URL, or `expected` is not a SHA-256.
+        InputError: the file cannot be read, does not arrive in time, or has other content.
+        TooLargeError: it has more than `most_bytes`.
+        MissingExtraError: a package needed to reach it is not installed.
         SurroundingsError: `output` cannot be written.
     """
     expected = expected.lower()

@@ -1,4 +1,4 @@
-"""Folders: the files of a table that lie in one, or one folder a class with one text a file."""
+"""Folders: the files of a table in one folder, or one folder per class with one text per file."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,12 +18,12 @@ _MOST_BYTES: Final = 4 * LONGEST
 
 
 def files_of(folder: Path) -> list[Path]:
-    """Return the files in `folder` whose names say a format, in the order of their names; none in class folders.
+    """Return the files in `folder` whose names indicate a format, sorted by name; none if it contains class folders.
 
-    Hidden files are left out, and those that Excel writes while a book is open.
+    Hidden files are left out, as are those that Excel writes while a workbook is open.
 
     Raises:
-        InputError: there is neither a file that is read nor a class folder in it, or there are both.
+        InputError: it contains neither a readable file nor a class folder, or it contains both.
     """
     entries = sorted(
         path for path in folder.iterdir() if not path.name.startswith((".", "_", "~$")) and path.name not in _BESIDE
@@ -41,7 +41,7 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def read(folder: Path, options: ReadOptions) -> Content:
-    """Read class folders: of each file in a folder its text, the name of the folder, and its own name.
+    """Read class folders: for each file, its text, the name of its class folder, and its own path.
 
     Raises:
         ConfigError: an option makes no sense here.

@@ -1,4 +1,4 @@
-"""Which format a file is in: what was asked for, else its name, else its first bytes."""
+"""Determine which format a file is in: what was asked for, else by its name, else by its first bytes."""
 
 from pathlib import Path
 from typing import Final, get_args
@@ -27,7 +27,7 @@ _SUFFIXES: Final[dict[str, Format]] = {
 # The formats that have an encoding.
 _TEXT: Final = ("csv", "tsv", "jsonl", "fasttext", "lines")
 _TAR: Final = b"ustar"
-# First bytes of files that people have tables in, and that are not read: what they are, and what to do.
+# First bytes of files that people keep tables in but that cannot be read: what they are, and what to do.
 _OTHERS: Final = {
     b"\xd0\xcf\x11\xe0": "an old Excel file (.xls); open it and save it as .xlsx or CSV",
     b"%PDF": "a PDF; copy its table into a CSV file",
@@ -46,7 +46,7 @@ _OTHERS: Final = {
 
 
 def by_name(path: Path) -> Format | None:
-    """Return the format that the name of `path` says, whether packed or not; None if it says none."""
+    """Return the format that the name of `path` indicates, compressed or not; None if it indicates none."""
     return _SUFFIXES.get(_suffix(path))
 
 
@@ -58,7 +58,7 @@ def read(source: Source, options: ReadOptions) -> Content:
     """Read `source` in its format.
 
     Raises:
-        InputError: the format cannot be told or is not read, or the file is not what it should be.
+        InputError: the format cannot be detected or is not supported, or the file is not in its format.
         ConfigError: an option does not go with the format.
         MissingExtraError: the format needs a package that is not installed.
     """
@@ -82,10 +82,10 @@ def read(source: Source, options: ReadOptions) -> Content:
 
 
 def _check_options(source: Source, kind: Format, options: ReadOptions) -> None:
-    """Refuse what does not go with the format.
+    """Refuse options that do not go with the format.
 
     Raises:
-        ConfigError: an option does not.
+        ConfigError: an option does not go with it.
     """
     of_csv, of_sheets = options.delimiter is not None or not options.quotes, not options.header
     if kind not in ("csv", "tsv") and (of_csv or (of_sheets and kind != "xlsx")):
@@ -123,7 +123,7 @@ def _sniffed(source: Source, options: ReadOptions) -> Format:
 
 
 def _refuse_known(source: Source, first: bytes) -> None:
-    """Refuse what is known and not read, with what to do instead.
+    """Refuse a file in a known but unsupported format, and say what to do instead.
 
     Raises:
         InputError: it is such a file.
@@ -134,7 +134,7 @@ def _refuse_known(source: Source, first: bytes) -> None:
 
 
 def _json(source: Source, text: str) -> Format:
-    """What is called .json holds a list of objects, or one object a line."""
+    """Return the format of a file called .json: a list of objects, or one object per line."""
     if text.startswith("["):
         return "json"
     line, _, more = text.partition("\n")
@@ -147,7 +147,7 @@ def _json(source: Source, text: str) -> Format:
 
 
 def _lines_or_columns(source: Source, encoding: str) -> Format:
-    """What is called .txt and has no labels holds one text a line, unless it has columns."""
+    """Return the format of a file called .txt without labels: one text per line, unless it has columns."""
     columns = delimited.apparent_columns(source, encoding)
     if columns and not any(well_known(columns, kind) for kind in get_args(Kind)):
         raise InputError(f"{source.name} may hold columns or one text per line; add --format csv, tsv or lines.")

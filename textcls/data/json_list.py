@@ -1,5 +1,5 @@
-"""A list of objects in JSON, as `json.dump` or pandas' `to_json(orient="records")` writes it, read object by object; by
-ijson, which the extra `textcls[tables]` brings.
+"""A list of objects in JSON, as `json.dump` or pandas' `to_json(orient="records")` writes it, read object by object;
+uses ijson, from the extra `textcls[tables]`.
 """
 
 import codecs
@@ -25,7 +25,7 @@ def read(source: Source, options: ReadOptions) -> Content:
     """Read a list of objects; the columns are the keys of the first ones.
 
     Raises:
-        InputError: the list is empty, or its first item is not an object; also later, where the JSON is damaged.
+        InputError: the list is empty, or its first item is not an object; also later, if the JSON is damaged.
         MissingExtraError: ijson is not installed.
     """
     rows = _rows(source, _ijson())
@@ -38,11 +38,11 @@ def read(source: Source, options: ReadOptions) -> Content:
 
 
 class _RefusedError(Exception):
-    """An item is more than is read; the message is a clause."""
+    """An item exceeds a limit; the message is a clause."""
 
 
 class _Bounded:
-    """The bytes of a file without its mark of UTF-8, which end with an error once an item has too many."""
+    """The bytes of a file without its UTF-8 mark; reading fails once an item has too many."""
 
     def __init__(self, source: Source) -> None:
         self.file: IO[bytes] = source.stream

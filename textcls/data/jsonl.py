@@ -1,4 +1,4 @@
-"""JSON lines: one object a line."""
+"""JSON lines: one object per line."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ def read(source: Source, options: ReadOptions) -> Content:
     """Read JSON lines; the columns are the keys of the first objects.
 
     Raises:
-        InputError: not one line is an object.
+        InputError: no line is an object.
     """
     encoding, notes = decoding.encoding_of(source, options)
     rows = _rows(source, encoding)
@@ -57,7 +57,7 @@ def _parse(line: str) -> dict[str, Any] | str:
 
 
 class Writer:
-    """Writes rows and answers as JSON lines; what was JSON keeps its types."""
+    """Writes rows and answers as JSON lines; values that were read from JSON keep their types."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file
@@ -66,7 +66,7 @@ class Writer:
         """Write `rows`, each with its answer.
 
         Raises:
-            InputError: a row has a field called as one of its answer, or bytes that are not UTF-8.
+            InputError: a row has a field with the same name as one of its answer, or bytes that are not UTF-8.
         """
         for row, answer in zip(rows, answers, strict=True):
             clash = next((name for name in answer if name in row.fields), None)
@@ -78,10 +78,10 @@ class Writer:
         self.file.write(b"".join(_line(row, answer) for row, answer in zip(rows, answers, strict=True)))
 
     def close(self) -> None:
-        """Nothing is left to write."""
+        """Do nothing: nothing is left to write."""
 
     def abandon(self) -> None:
-        """Nothing is held."""
+        """Do nothing: nothing is buffered."""
 
 
 def _line(row: Row, answer: Mapping[str, Any]) -> bytes:
@@ -90,7 +90,7 @@ def _line(row: Row, answer: Mapping[str, Any]) -> bytes:
         try:
             line = json.dumps(fields, ensure_ascii=False, default=plain.text_of, allow_nan=False)
         except ValueError:
-            # NaN, by which tables say that there is no number, is not JSON.
+            # NaN, with which tables mark a missing number, is not JSON.
             fields = _finite(fields)
             line = json.dumps(fields, ensure_ascii=False, default=plain.text_of)
         return line.encode() + b"\n"
@@ -101,7 +101,7 @@ def _line(row: Row, answer: Mapping[str, Any]) -> bytes:
 
 
 def _finite(value: object) -> object:
-    """Return a value with null where there are numbers that JSON has not."""
+    """Return a value with null in place of numbers that JSON does not have."""
     if isinstance(value, float):
         return value if isfinite(value) else None
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
-"""Texts with their label sets where these are known: what is read of new texts, which need no labels.
+"""Texts with their label sets, if these are known: reads new texts, which need no labels.
 
-An empty cell, or none, is a row whose labels nobody knows; an explicit `[]`, or zeros in all columns of labels, say
-that it has none. Labels that cannot be read are not known either; which these are is told once all is read.
+An empty or missing cell means that a row's labels are unknown; an explicit `[]`, or zeros in all label columns, mean
+that it has none. Labels that cannot be read are unknown, too; these are reported once everything is read.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,15 +26,15 @@ def label_sets_if_known(
     usual: TargetOptions,
     say: Callable[[str], None],
 ) -> Iterator[tuple[str, LabelSet | None]]:
-    """Yield each text with its label set, None if that is not known.
+    """Yield each text with its label set, or None if that is not known.
 
     Args:
         table: an open table.
         items: its texts.
-        texts: the columns of the texts.
-        column: that of the labels, if they are in one.
-        usual: how the labels of the training were written.
-        say: takes sentences on labels that could not be read and on empty cells beside others, once all is read.
+        texts: the text columns.
+        column: the label column, if the labels are in one.
+        usual: how the training labels were written.
+        say: takes sentences on unreadable labels, and on empty cells if others are filled, once everything is read.
     """
     try:
         read = _reader(table, texts, column, usual)
@@ -43,13 +43,13 @@ def label_sets_if_known(
         yield from ((text, None) for text, _ in items)
         return
     rows = _known(read, items, say)
-    # A file without labels has a row a text.
+    # A file without labels has one row per text.
     merges = usual.merge_rows and all(column in part.columns for part in table.parts)
     yield from _merged(rows) if merges else rows
 
 
 def _merged(rows: Iterator[tuple[str, LabelSet | None]]) -> Iterator[tuple[str, LabelSet | None]]:
-    """Yield one row for all with labels that have the same text, with the labels of all; others as they are."""
+    """Merge labelled rows with the same text into one with the labels of all; yield unlabelled rows as they are."""
     found: dict[str, dict[str, float]] = {}
     unknown: list[str] = []
     for text, labels in rows:

@@ -1,4 +1,4 @@
-"""By what other names rows may call the labels of a model."""
+"""Other names by which rows may call the labels of a model."""
 
 import re
 from collections import Counter
@@ -17,13 +17,13 @@ _WHOLE: Final = re.compile(r"(-?[0-9]+)\.0")
 
 
 class LabelNames(NamedTuple):
-    """Other names of the labels of a model, or of several.
+    """Other names of the labels of one or several models.
 
     Attributes:
-        paths: where these are paths of a tree: that of each name by which a row may give a node.
+        paths: if the labels are paths of a tree, the path of each name by which a row may give a node.
         known: the labels themselves.
         spelt: the label of each spelling that only one label has.
-        renamed: the label of each spelling of a name that the rows of the training had for it.
+        renamed: the label of each spelling of an old name that training rows had for it.
     """
 
     paths: Mapping[str, str]
@@ -33,27 +33,27 @@ class LabelNames(NamedTuple):
 
     @classmethod
     def of_paths(cls, labels: Sequence[str], column: str) -> "LabelNames":
-        """Return the names of the nodes of a tree, where that is what the labels in a column are."""
+        """Return the names of the nodes of a tree, if the labels in a column are its paths."""
         tree = LabelPaths.of(labels, column)
         return cls({} if tree is None else tree.by_name())
 
     @classmethod
     def of_state(cls, labels: Sequence[str], column: str, renamed: Mapping[str, str], *, several: bool) -> "LabelNames":
-        """Return the names of nodes, and the names that rows had for labels; arguments as of `of_labels`."""
+        """Return the names of nodes, and the old names of labels in rows; the arguments are those of `of_labels`."""
         return cls.of_labels(labels, column, renamed, several=several)._replace(spelt={})
 
     @classmethod
     def of_labels(
         cls, labels: Sequence[str], column: str, renamed: Mapping[str, str], *, several: bool
     ) -> "LabelNames":
-        """Return the names of labels, which a row may spell with other case and spaces, or as 1.0 where 1 is known:
-        pandas writes whole numbers so beside missing ones.
+        """Return the names of labels, which a row may spell with other case and spaces, or as 1.0 for a known 1:
+        pandas writes whole numbers this way in a column with missing values.
 
         Args:
-            labels: which they are.
-            column: where they came from.
-            renamed: the label of each other name that the rows had for it.
-            several: whether a text may have several, which then are not paths.
+            labels: the labels.
+            column: the column that they came from.
+            renamed: the label of each old name that rows had for it.
+            several: whether a text may have several labels, which then are not paths.
         """
         paths = {} if several else cls.of_paths(labels, column).paths
         count = Counter(map(_shared, labels))
@@ -62,7 +62,7 @@ class LabelNames(NamedTuple):
 
     @classmethod
     def of_models(cls, *trainings: ModelInfo) -> "LabelNames":
-        """Return the names of the labels of models; where two name a node, the first is meant."""
+        """Return the names of the labels of models; if two models use a name, the first one's meaning counts."""
         labels = list(dict.fromkeys(label for training in trainings for label in training.labels))
         found = cls.of_labels(labels, "", {}, several=True)
         for training in reversed(trainings):
@@ -71,15 +71,15 @@ class LabelNames(NamedTuple):
         return found
 
     def but_for(self, names: Iterable[str]) -> "LabelNames":
-        """Return these, but for other names that are renamed otherwise."""
+        """Return a copy without the renamed labels whose old names are among `names`."""
         taken = set(map(_shared, names))
         return self._replace(renamed={old: new for old, new in self.renamed.items() if old not in taken})
 
     @property
     def merged(self) -> dict[str, str]:
-        """Of labels that one model has and another remembers as an old name, the new name."""
+        """The new name of each label of one model that another knows as an old name."""
         found = {label: self.renamed.get(_shared(label), label) for label in self.known}
-        # Where names were exchanged, neither is the older one.
+        # If two names were swapped, neither is the older one.
         return {old: new for old, new in found.items() if old != new == found.get(new, new)}
 
     @overload
@@ -89,7 +89,7 @@ class LabelNames(NamedTuple):
     def target(self, target: LabelSet, bad: BadRows) -> LabelSet: ...
 
     def target(self, target: str | LabelSet, bad: BadRows) -> str | LabelSet:
-        """Return a label, or the labels of a set, by the names that they have in the model."""
+        """Return a label, or a label set, under the names that the model has for them."""
         if isinstance(target, str):
             return self.name(target, bad)
         found: dict[str, float] = {}
@@ -98,7 +98,7 @@ class LabelNames(NamedTuple):
         return found
 
     def name(self, label: str, bad: BadRows) -> str:
-        """Return the name of a label in the model; `bad` takes note of another spelling."""
+        """Return the model's name for a label; `bad` records a different spelling."""
         if label in self.known:
             return label
         if label in self.paths:
@@ -110,10 +110,10 @@ class LabelNames(NamedTuple):
 
 
 def _renamed(training: ModelInfo) -> dict[str, str]:
-    """Return the label of each other name that the rows of a training had for it.
+    """Return the label of each old name that training rows had for it.
 
     Raises:
-        ArtifactError: the model says it in a way that is none.
+        ArtifactError: this entry of the model is damaged.
     """
     found, labels = training.training.get(LABELS_RENAMED, {}), {*training.labels}
     if not isinstance(found, dict) or not all(isinstance(new, str) and new in labels for new in found.values()):
@@ -122,6 +122,6 @@ def _renamed(training: ModelInfo) -> dict[str, str]:
 
 
 def _shared(label: str) -> str:
-    """Return what spellings of a label share."""
+    """Return the form that all spellings of a label share."""
     whole = _WHOLE.fullmatch(label)
     return whole[1] if whole else spelling(label)

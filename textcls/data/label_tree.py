@@ -1,4 +1,4 @@
-"""A tree of labels in a file of its own: a row a node, with the node above it."""
+"""A tree of labels in a file of its own: one row per node, with the node's parent."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from textcls.model.labels import BETWEEN_LEVELS, MOST_LABELS, label_problem, wri
 # The columns of such a file.
 CHILD: Final = "child"
 PARENT: Final = "parent"
-# Labels that a sentence names.
+# The most labels that a message lists.
 _NAMED: Final = 5
 
 
@@ -25,9 +25,9 @@ class LabelTree:
     """A tree of labels.
 
     Attributes:
-        file: which it was read from, for messages.
-        paths: the path down to each node, as a label.
-        leaves: the nodes without a child.
+        file: the file that it was read from, for messages.
+        paths: the path from the root to each node, as a label.
+        leaves: the nodes without children.
     """
 
     file: str
@@ -35,19 +35,19 @@ class LabelTree:
     leaves: frozenset[str]
 
     def path(self, label: str) -> str:
-        """Return the path of a node; of anything else what it is."""
+        """Return the path of a node; any other label unchanged."""
         return self.paths.get(label, label)
 
     def strange(self, labels: Iterable[str]) -> list[str]:
-        """Return the labels of which the tree has no node, sorted."""
+        """Return the labels that are not nodes of the tree, sorted."""
         whole = {*self.paths.values()}
         return sorted(label for label in {*labels} if label not in self.paths and label not in whole)
 
     def learn(self, labels: Iterable[str], *, skip: bool = False) -> list[str]:
-        """Take the labels that rows have, and return what is to be said of them.
+        """Check the labels of rows against the tree, and return notes about them, in sentences.
 
         Raises:
-            InputError: the tree has no node of some, whose rows are not to be skipped.
+            InputError: some are not nodes of the tree, and their rows are not to be skipped, or all labels are such.
         """
         there = {*labels}
         if (strange := self.strange(there)) and skip and len(strange) < len(there):
@@ -64,13 +64,13 @@ class LabelTree:
 
 
 def read_tree(path: Readable) -> LabelTree:
-    """Return the tree that a file has in its columns `child` and `parent`.
+    """Read a tree from the columns `child` and `parent` of a file.
 
-    A node without a parent is a root, whether it has a row of its own, with an empty parent, or none.
+    A node without a parent is a root, whether it has a row of its own with an empty parent, or no row.
 
     Raises:
-        InputError: the file cannot be read, has not these columns, or is not a tree: a node has two parents, stands
-            below itself or too deep, or holds what separates the levels of a path; or there are too many nodes.
+        InputError: the file cannot be read, lacks these columns, or is not a tree: a node has two parents, is below
+            itself or too deep, or contains what separates the levels of a path; or there are too many nodes.
     """
     file = name_of(path)
     parents: dict[str, str | None] = {}
@@ -111,10 +111,10 @@ def _named(node: str | None) -> str:
 
 
 def _down_to(node: str, parents: Mapping[str, str | None], file: str) -> list[str]:
-    """Return the nodes from a root down to one.
+    """Return the nodes from the root down to `node`.
 
     Raises:
-        InputError: it stands below itself, or too deep.
+        InputError: it is below itself, or too deep.
     """
     found, at = [node], parents.get(node)
     while at is not None:

@@ -1,4 +1,4 @@
-"""Tables in memory: of pandas, polars, pyarrow, Hugging Face's `datasets`, or whatever else Arrow can read."""
+"""Tables in memory: pandas, polars, pyarrow, Hugging Face's `datasets`, or whatever else Arrow can read."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from textcls.errors import InputError
 # https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html
 _STREAM: Final = "__arrow_c_stream__"
 _NO_TABLE: Final = "not a table; pass one of pandas, polars, pyarrow or datasets"
-# Rows of a dataset of Hugging Face at a time.
+# Rows of a Hugging Face dataset read at a time.
 _ROWS: Final = 1000
 
 
@@ -22,7 +22,7 @@ class MemoryTable:
     """A table that is not a file.
 
     Attributes:
-        table: it.
+        table: the table object.
     """
 
     table: Any
@@ -31,10 +31,10 @@ class MemoryTable:
         return f"the {type(self.table).__name__}"
 
     def content(self) -> Content:
-        """Return its columns and rows.
+        """Return the columns and rows of the table.
 
         Raises:
-            InputError: it does not give its columns to Arrow.
+            InputError: Arrow cannot read its columns.
             MissingExtraError: pyarrow is not installed.
         """
         schema, batches = self._batches()
@@ -68,9 +68,9 @@ class MemoryTable:
 
 
 def _with_strings(table: Any, pyarrow: Any, refusals: tuple[type[Exception], ...]) -> Any:
-    """Return a table of pandas with strings in the columns that Arrow refuses, which hold values of several types.
+    """Return a pandas table with strings in the columns that Arrow refuses, which contain values of several types.
 
-    As a file of CSV would hold them; a missing value stays one. Columns of lists and the like are left as they are.
+    The strings are as in a CSV file; a missing value stays missing. Columns of lists and the like are left as they are.
     """
     if not hasattr(table, "assign") or not table.columns.is_unique:
         return table

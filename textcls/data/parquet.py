@@ -1,4 +1,4 @@
-"""Parquet, by pyarrow, which the extra `textcls[parquet]` brings: read and written some rows at a time."""
+"""Parquet, read and written some rows at a time; uses pyarrow, from the extra `textcls[parquet]`."""
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ GROUP_ROWS, GROUP_CHARACTERS = 1 << 14, 1 << 24
 
 
 def require() -> None:
-    """Find out before the work whether Parquet can be written.
+    """Check before the work that Parquet can be written.
 
     Raises:
         MissingExtraError: pyarrow is not installed.
@@ -35,7 +35,7 @@ def read(source: Source) -> Content:
     if not source.peek().startswith(MAGIC):
         raise _damaged(source.name)
     try:
-        # Buffered ahead, which is the default, all of the file would be in memory before its first row.
+        # With pre-buffering, the default, the whole file would be in memory before its first row.
         stream = source.stack.enter_context(seekable(source))
         file = pyarrow.parquet.ParquetFile(stream, pre_buffer=False)
         packed = stream.seek(0, io.SEEK_END)
@@ -60,12 +60,12 @@ def _batches(name: str, file: Any, packed: int, pyarrow: Any) -> Iterator[Any]:
 
 
 def _check_size(name: str, group: Any, packed: int, first: int) -> None:
-    """Refuse a row group, whose rows begin with number `first`, in which one must be longer than is read.
+    """Refuse a row group, starting at row number `first`, that must contain a row longer than the limit.
 
-    Of its columns nothing is asked: what they say of themselves may be damaged, and then pyarrow ends the process.
+    The metadata of its columns are not read: they may be damaged, and then pyarrow ends the process.
 
     Raises:
-        InputError: it says so of itself, before anything is unpacked; `packed` are the bytes of the file.
+        InputError: its metadata say so, before anything is unpacked; `packed` is the size of the file in bytes.
     """
     unpacked = group.total_byte_size
     if unpacks_to_too_much(unpacked, packed):
@@ -77,7 +77,7 @@ def _check_size(name: str, group: Any, packed: int, first: int) -> None:
 
 
 class Writer:
-    """Writes rows and answers as Parquet, in row groups. Columns of Parquet keep their types."""
+    """Writes rows and answers as Parquet, in row groups; columns read from Parquet keep their types."""
 
     def __init__(self, file: IO[bytes], columns: Sequence[str], added: Sequence[str], schema: Any = None) -> None:
         self.pyarrow = arrow.pyarrow("Parquet", "parquet")
@@ -102,15 +102,15 @@ class Writer:
             self._flush()
 
     def close(self) -> None:
-        """Write what is left, and the footer."""
+        """Write the remaining rows and the footer."""
         if self.rows or self.writer is None:
             self._flush()
         self.writer.close()
 
     def abandon(self) -> None:
-        """Write nothing more: what is written so far is thrown away."""
+        """Write nothing more: what was written so far is discarded."""
         if self.writer is not None:
-            # Otherwise its finalizer would write a footer to a file that is closed by then.
+            # Otherwise its finalizer would write a footer to the file, which is closed by then.
             self.writer.is_open = False
 
     def _flush(self) -> None:
@@ -143,7 +143,7 @@ class Writer:
             ) from error
 
     def _answer(self, name: str) -> Any:
-        """Return what was answered, of the type it has, whatever a prefix has made of its name."""
+        """Return an answer column as an array of its type, whatever prefix its name has."""
         make = self.pyarrow
         string, number = make.string(), make.float64()
         values = [answer[name] for answer in self.answers]
@@ -172,7 +172,7 @@ class Writer:
 
 
 def _as_records(value: Any, kind: Any, pyarrow: Any) -> Any:
-    """Return `value` with each pair in it as a record, where its type is one of records."""
+    """Return `value` with each pair in it as a record, if `kind` is a list of records."""
     if value is None or not pyarrow.types.is_list(kind):
         return value
     inner = kind.value_type

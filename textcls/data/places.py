@@ -1,4 +1,4 @@
-"""Where the rows of files stand, for messages: in little memory, one number a row."""
+"""Where the rows of files are, for messages."""
 
 from array import array
 from bisect import bisect_right
@@ -11,7 +11,7 @@ from textcls.data.rows import Row
 
 @dataclass(slots=True)
 class Places:
-    """Where rows stand, in little memory: one number a row."""
+    """Where rows are, in little memory: one number per row."""
 
     lines: "array[int]" = field(default_factory=lambda: array("q"))
     # (number of the first row, file, unit)
@@ -32,7 +32,7 @@ class Places:
         return file, unit
 
     def only(self, rows: Sequence[int]) -> "Places":
-        """Return the places of the rows of these numbers, in rising order."""
+        """Return the places of the rows with these numbers, which are in ascending order."""
         found = Places()
         for i in rows:
             file, unit = self._file(i)

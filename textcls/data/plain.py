@@ -1,4 +1,4 @@
-"""Values without a type in CSV and JSON, as Parquet has them: times and decimals as they are shown, bytes as text."""
+"""Values of types that Parquet has but CSV and JSON lack: times and decimals as displayed, bytes as text."""
 
 import json
 from typing import Final
@@ -13,13 +13,13 @@ def text_of(value: object) -> str:
     """Return `value` as text.
 
     Raises:
-        UnicodeDecodeError: these are bytes, and no UTF-8; `no_text` says so to a person.
+        UnicodeDecodeError: it is bytes that are not UTF-8; `no_text` makes a message for users of it.
     """
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
 def no_text(row: Row) -> InputError:
-    """Return what is wrong with a row that holds bytes that are not UTF-8."""
+    """Return the error for a row that contains bytes that are not UTF-8."""
     name = next(name for name, value in row.fields.items() if not _is_text(value))
     return InputError(
         f"{row.where}: column {name!r} holds bytes that are not UTF-8, which only Parquet can store; write "

@@ -1,5 +1,5 @@
-"""Other names for labels: as a file maps them, one way to write those that differ by case and spaces, and the paths of
-a tree.
+"""New names for labels: from a map in a file, one spelling for labels that differ only by case and spaces, and the
+paths of a tree.
 """
 
 from collections import Counter, defaultdict
@@ -25,16 +25,16 @@ NEW: Final = "new_label"
 
 
 def spelt_alike(labels: Iterable[str]) -> dict[str, str]:
-    """Return of labels that differ by case and spaces from others the name that `_most_frequent` gives them."""
+    """Return, for each label spelt differently from what `_most_frequent` gives, that spelling."""
     counts = Counter(labels)
     best = _most_frequent(counts)
     return {name: best[spelling(name)] for name in counts if name != best[spelling(name)]}
 
 
 def _most_frequent(counts: Counter[str]) -> dict[str, str]:
-    """Return how labels are written most often, by what they share; of a path each node by itself.
+    """Return the most frequent spelling of each group of like labels, by their shared form; for paths, node by node.
 
-    Spellings with signs that nobody sees do not count where there are others; of equally frequent ones it is the first.
+    Spellings with invisible characters count only if there are no others; of equally frequent ones the first wins.
     """
     alike: defaultdict[str, Counter[str]] = defaultdict(Counter)
     nodes: defaultdict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
@@ -47,7 +47,7 @@ def _most_frequent(counts: Counter[str]) -> dict[str, str]:
 
 
 def _by_node(name: str, nodes: Mapping[tuple[str, ...], Counter[str]]) -> str:
-    """Return a path whose nodes are written as they are most often; a label that is not a path as it is."""
+    """Return a path with each node in its most frequent spelling; a label that is not a path unchanged."""
     parts = name.split(BETWEEN_LEVELS)
     if len(parts) == 1:
         return name
@@ -60,15 +60,15 @@ def _best(names: Counter[str]) -> str:
 
 
 def read_map(path: Readable, separator: str | None = None) -> dict[str, str]:
-    """Return the new name of each label that a file maps, in its columns `label` and `new_label`.
+    """Return the new name of each label that a file maps in its columns `label` and `new_label`.
 
     Args:
         path: the file.
-        separator: what stands between the labels of a cell; None if that is nothing.
+        separator: what separates the labels of a cell; None if nothing does.
 
     Raises:
-        InputError: it cannot be read, has not these columns, maps nothing, or a label to two names or to one that holds
-            the separator.
+        InputError: it cannot be read, lacks these columns, maps nothing, or maps a label to two names or to one that
+            contains the separator.
     """
     found: dict[str, str] = {}
     with open_table(path) as table:
@@ -93,8 +93,8 @@ class Renaming:
 
     Args:
         names: the new name of each label that has one.
-        merge: whether labels that differ by case and spaces alone become one; then a new name is that of all spellings.
-        tree: whose paths the labels become last.
+        merge: whether labels that differ only by case and spaces become one; then a new name is for all spellings.
+        tree: the tree to whose paths the labels are changed last.
     """
 
     def __init__(self, names: Mapping[str, str], *, merge: bool, tree: LabelTree | None = None) -> None:
@@ -108,11 +108,11 @@ class Renaming:
         return self._names
 
     def learn(self, rows: Rows, *, skip: bool = False) -> list[str]:
-        """Take the labels of training rows as those that there are, and return what is to be said of it.
+        """Take the labels of training rows as all existing labels, and return notes about their renaming.
 
         Raises:
-            ConfigError: each label has a column of its own, or a text may have several, and there is a tree.
-            InputError: the tree has no node of a label, whose rows are not to be skipped.
+            ConfigError: each label has a column of its own, or there is a tree and a text may have several labels.
+            InputError: a label is not a node of the tree, and its rows are not to be skipped.
         """
         if isinstance(rows, LabelledSets) and self._tree is not None:
             raise ConfigError("--label-tree is for rows with one label each, and these may have several; leave it out.")
@@ -135,17 +135,17 @@ class Renaming:
         return [*sorted(said), *of_tree]
 
     def of(self, rows: Rows) -> Rows:
-        """Return rows under the new names. Of two labels of a text that become one, the larger probability counts."""
+        """Return rows with the new names; if two labels of a text become one, the larger probability counts."""
         labels: Any = [self._name(of) if isinstance(of, str) else self._set(of) for of in rows.labels]
         there = {*labels} if isinstance(rows, Labelled) else {name for of in labels for name in of}
         renamed = {old: new for old in self._names if (new := self._name(old)) in there and old not in there}
         return replace(rows, labels=labels, renamed=renamed)
 
     def of_weights(self, weights: Mapping[str, float]) -> Mapping[str, float]:
-        """Return the weights of labels under the paths of these in the tree, as which rows have them.
+        """Return the weights of labels by their paths in the tree, which rows have as labels.
 
         Raises:
-            ConfigError: a node has two.
+            ConfigError: a node has two weights.
         """
         if self._tree is None:
             return weights
@@ -155,7 +155,7 @@ class Renaming:
         return found
 
     def in_tree(self, rows: Rows, bad: BadRows) -> Rows:
-        """Return renamed rows without those whose label the tree lacks, which go to `bad`."""
+        """Return renamed rows without those whose label is not in the tree, which go to `bad`."""
         if self._tree is None or not (strange := {*self._tree.strange(map(str, rows.labels))}):
             return rows
         for i, label in enumerate(rows.labels):

@@ -151,7 +151,7 @@ def without_titles(rows: Iterator[Numbered_T], file: str) -> tuple[Iterator[Numb
     if _place(first[0]) > _place(first[len(above)]):
         return chain(first, rows), ()
     shown = ", ".join(repr(title[:MOST_SHOWN]) for title in _alone(above))
-    note = f"{file}: what stands above the names of the columns is passed over: {shown}."
+    note = f"{file}: the lines above the column names are skipped: {shown}."
     return chain(first[len(above) :], rows), (note,)
 
 

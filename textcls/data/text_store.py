@@ -1,4 +1,4 @@
-"""Texts in any number: in memory while they are few, then as UTF-8 in a file without a name."""
+"""Any number of texts: in memory while they are few, then as UTF-8 in a file without a name."""
 
 from array import array
 from collections.abc import Iterator, Sequence
@@ -9,21 +9,21 @@ from numpy.typing import NDArray
 
 from textcls._util.spill import IN_MEMORY, Spill
 
-# What Python needs for a text beside its characters.
+# Bytes that Python needs per text in addition to its characters.
 _OVERHEAD: Final = 64
-# So many characters are written at a time.
+# Characters written at a time.
 _AT_ONCE: Final = 1 << 20
-# So many texts are read at a time by whoever reads them all.
+# Texts read at a time when iterating.
 _BLOCK: Final = 1 << 12
 # A text of JSON may hold an unpaired surrogate.
 _ERRORS: Final = "surrogatepass"
 
 
 class TextStore(Sequence[str]):
-    """Texts that are appended once, and then read: one, some, or all in their order.
+    """Texts that are first appended, and then read: one, some, or all in order.
 
     Args:
-        spill: where the texts lie.
+        spill: where the texts are stored.
     """
 
     def __init__(self, spill: Spill = IN_MEMORY) -> None:
@@ -51,7 +51,7 @@ class TextStore(Sequence[str]):
         return self._recent if len(self._ends) == 1 else self
 
     def _write(self) -> None:
-        """Write the texts that are in memory; from now on it is done soon."""
+        """Write the texts that are in memory; from now on, write smaller portions."""
         end = self._ends[-1]
         encoded = [text.encode("utf-8", _ERRORS) for text in self._recent]
         for one in encoded:
@@ -77,7 +77,7 @@ class TextStore(Sequence[str]):
         return self._text(range(len(self))[i])
 
     def __iter__(self) -> Iterator[str]:
-        """Yield all texts, some of which are read at a time."""
+        """Yield all texts, reading a block of them at a time."""
         for first in range(0, len(self), _BLOCK):
             yield from self[first : first + _BLOCK]
 

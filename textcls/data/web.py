@@ -1,4 +1,4 @@
-"""Files on web servers, read from their beginning to their end."""
+"""Files on web servers, read from beginning to end."""
 
 import http.client
 import urllib.error
@@ -13,7 +13,7 @@ from urllib.parse import unquote_to_bytes, urlsplit
 
 from textcls.errors import ConfigError
 
-# A server that is silent for so many seconds has gone.
+# Seconds of silence after which a server is considered gone.
 _SILENCE: Final = 60
 
 
@@ -21,7 +21,7 @@ _AUTHORIZATION: Final = "Authorization"
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows to other addresses, with the key for the host that it is for."""
+    """Follows redirects, and sends the key only to the host that it is for."""
 
     def redirect_request(
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
@@ -37,20 +37,20 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
 def answer_of(
     address: str, seconds: float, body: bytes | None = None, kind: str | None = None, key: str | None = None
 ) -> http.client.HTTPResponse:
-    """Return the answer to a request for what is behind an address.
+    """Return the answer to a request to an address.
 
-    No other host that the server names gets the key, or the name and password in the address (RFC 7617).
+    Hosts that the server redirects to get neither the key nor the name and password in the address (RFC 7617).
 
     Args:
-        address: the address of a web server.
-        seconds: that it may be silent.
-        body: what is sent to it; None only asks.
-        kind: what the body is.
-        key: to be presented.
+        address: the address on a web server.
+        seconds: how long the server may be silent.
+        body: what is sent to it; None sends a GET request.
+        kind: the content type of the body.
+        key: the key to present.
 
     Raises:
-        ConfigError: there are a key and a password.
-        OSError: there is no answer, HTTPError where it is an error.
+        ConfigError: there are both a key and a name in the address.
+        OSError: there is no answer; HTTPError if the answer is an error.
     """
     parts = urlsplit(address)
     user, at, host = parts.netloc.rpartition("@")
@@ -65,7 +65,7 @@ def answer_of(
     try:
         found: http.client.HTTPResponse = urllib.request.build_opener(_Redirects).open(request, timeout=seconds)
     except http.client.InvalidURL as error:
-        # What it says repeats the address, and with it a key.
+        # Its message repeats the address, and with it a key.
         raise OSError("the address holds a space, or another sign that is %XX there, or no port") from error
     except http.client.HTTPException as error:
         raise OSError(str(error) or type(error).__name__) from error
@@ -73,7 +73,7 @@ def answer_of(
 
 
 class WebFile:
-    """A file behind an address. What goes wrong is an OSError that says it, FileNotFoundError where there is none."""
+    """A file at an address; every failure is an OSError that explains it, FileNotFoundError if there is no file."""
 
     def __init__(self, address: str) -> None:
         with _saying():
@@ -87,31 +87,31 @@ class WebFile:
 
     @property
     def head(self) -> HTTPMessage:
-        """What stands before its bytes."""
+        """The headers of the answer."""
         return self._answer.headers
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next bytes, at most so many."""
+        """Return the next bytes, at most `size`."""
         with _saying():
             return self._whole(self._answer.read(size), size)
 
     def read1(self, size: int) -> bytes:
-        """Return the next bytes as soon as there are any, at most so many; none at the end."""
+        """Return the next bytes as soon as there are any, at most `size`; none at the end."""
         with _saying():
             return self._whole(self._answer.read1(size), size)
 
     def _whole(self, found: bytes, size: int) -> bytes:
-        # Of a body that ends before its Content-Length, http.client tells only whoever reads all of it at once.
+        # http.client reports a body that ends before its Content-Length only if all of it is read at once.
         if not found and size and self._answer.length:
             raise http.client.IncompleteRead(found, self._answer.length)
         return found
 
 
 def size_and_time(address: str) -> dict[str, Any]:
-    """Return how many `bytes` a file has, and when it `changed`, in seconds of the epoch, as far as its server says.
+    """Return how many `bytes` a file has, and when it `changed`, in seconds since the epoch, if the server says so.
 
     Raises:
-        OSError: there is no answer, or an error.
+        OSError: there is no answer, or the answer is an error.
     """
     found: dict[str, Any] = {}
     with WebFile(address) as file:

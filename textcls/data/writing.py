@@ -1,4 +1,4 @@
-"""Where rows and answers go: a file that appears whole or not at all, or standard output, which gets whole rows."""
+"""Write rows and answers: to a file that appears whole or not at all, or to standard output, which gets whole rows."""
 
 import io
 import sys
@@ -27,21 +27,21 @@ class Writer(Protocol):
         """Write `rows`, each with its answer."""
 
     def close(self) -> None:
-        """Write what is left."""
+        """Write what remains."""
 
     def abandon(self) -> None:
-        """Let go of the file, which is thrown away."""
+        """Release the file, which is discarded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteOptions:
-    """How a file is written; None leaves it to its name, or to the format.
+    """How a file is written; None leaves it to the file's name, or to the format.
 
     Attributes:
         format: the format of the file, whatever its name says.
         delimiter: the character between the fields of CSV.
-        encoding: of CSV and TSV, as Python names it; `utf-8-sig` has the mark by which Excel knows UTF-8.
-        escape_formulas: whether a spreadsheet is to take no field of CSV or TSV for a formula.
+        encoding: Python's name for the encoding of CSV and TSV; `utf-8-sig` has the mark by which Excel detects UTF-8.
+        escape_formulas: whether to escape CSV and TSV fields that a spreadsheet would take for formulas.
     """
 
     format: Format | None = None
@@ -50,10 +50,10 @@ class WriteOptions:
     escape_formulas: bool = False
 
     def check(self, kind: Format) -> None:
-        """Refuse what does not go with the format.
+        """Refuse options that do not go with the format.
 
         Raises:
-            ConfigError: an option does not, or there is no such encoding.
+            ConfigError: an option does not go with it, or there is no such encoding.
         """
         if self.escape_formulas and kind not in DELIMITED:
             raise ConfigError(f"--escape-formulas applies to CSV and TSV; {kind} has no formulas, so leave it out.")
@@ -68,12 +68,12 @@ class WriteOptions:
 
 
 def format_of(path: Path, asked: Format | None, read: Format, advice: str = ", or add --output-format") -> Format:
-    """Return the format in which to write to `path`: asked for, that of its name, or on standard output that of `read`.
+    """Return the format to write to `path`: the one asked for, that of its name, or on standard output that of `read`.
 
-    `advice` says what else helps where the name says none.
+    `advice` says what else helps if the name indicates no format.
 
     Raises:
-        ConfigError: neither the name nor the caller says one that can be written.
+        ConfigError: neither the name nor the caller gives a format that can be written.
         MissingExtraError: it needs a package that is not installed.
     """
     same: Format = read if read in WRITTEN and read != "xlsx" else "csv"
@@ -92,10 +92,10 @@ def format_of(path: Path, asked: Format | None, read: Format, advice: str = ", o
 
 @dataclass(frozen=True, slots=True)
 class NewTable:
-    """A table that is written beside what a command computes: its place and format, known to be right before that.
+    """A table that a command writes in addition to its results: its path and format, checked before the work.
 
     Attributes:
-        path: the path of the file, whose name says the format.
+        path: the path of the file, whose name indicates the format.
         kind: the format.
         options: how it is written.
     """
@@ -106,10 +106,10 @@ class NewTable:
 
     @classmethod
     def at(cls, path: Path, *, escape_formulas: bool) -> "NewTable":
-        """Check what can be checked before there is anything to write.
+        """Check all that can be checked before there is anything to write.
 
         Raises:
-            ConfigError: the name says no format, or one that has no formulas.
+            ConfigError: the name indicates no format, or formulas are to be escaped in a format that has none.
             MissingExtraError: the format needs a package that is not installed.
             SurroundingsError: nothing can be written there.
         """
@@ -119,7 +119,7 @@ class NewTable:
         return cls(path, kind, options)
 
     def open(self, columns: Sequence[str], added: Sequence[str]) -> AbstractContextManager[Writer]:
-        """Open it for rows with `columns` and answers with the columns `added`, as `open_writer` says."""
+        """Open the table for rows with `columns` and answers with the columns `added`, as `open_writer` does."""
         return open_writer(self.path, self.kind, columns, added, options=self.options)
 
 
@@ -132,12 +132,12 @@ def open_writer(
     schema: Any = None,
     options: WriteOptions | None = None,
 ) -> Iterator[Writer]:
-    """Open `path` for rows with `columns` and answers with the columns `added`, `-` being standard output.
+    """Open `path` for rows with `columns` and answers with the columns `added`; `-` is standard output.
 
     Args:
-        path: a file appears once all is written, and not at all when something goes wrong.
+        path: the file, which appears once everything is written, and not at all if something goes wrong.
         kind: the format.
-        columns: the columns of the rows; JSON lines take rows with others, too.
+        columns: the columns of the rows; JSON lines accept rows with others, too.
         added: the columns of the answers.
         schema: the types of the columns, if they are known.
         options: how to write.
@@ -193,7 +193,7 @@ def _open(path: Path) -> Iterator[IO[bytes]]:
 
 
 class _WholeWrites(io.RawIOBase):
-    """Standard output, at once and without interruption: what is written is there as a whole before Ctrl-C counts."""
+    """Standard output, unbuffered and uninterrupted: Ctrl-C takes effect only after all of a write is out."""
 
     def __init__(self) -> None:
         self.stream = sys.stdout.buffer

@@ -22,7 +22,7 @@ from textcls.model.prototypes import SupportWeight
 
 # This many of the labels of a text are explained without being requested.
 MOST_EXPLAINED: Final = 3
-SHORTCUTS: Final = "Shortcuts: what tells a label and is not part of what is said"
+SHORTCUTS: Final = "Shortcuts: what gives a label away and is not part of what is said"
 POSSIBLE: Final = "May be shortcuts, or part of what is said"
 # Why something may not be a shortcut.
 DOUBTS: Final = {
@@ -104,7 +104,9 @@ def passages_line(explanation: Explanation, attribution: Attribution) -> str:
 def spread_line(label: str, spread: Spread) -> str:
     """Return in one line how stable answer and signs are over several models of the same rows."""
     unsure = int((~spread.sure).sum())
-    signs = f"{unsure:,} of {len(spread.low):,} intervals hold zero, marked ?" if unsure else "no interval holds zero"
+    signs = (
+        f"{unsure:,} of {len(spread.low):,} intervals contain zero, marked ?" if unsure else "no interval contains zero"
+    )
     return (
         f"Over {spread.models} models: {spread.agreed} answer alike, {named(label)} "
         f"{percent(spread.lowest_score)} to {percent(spread.highest_score)}. A number lies between low and high in 95 "
@@ -168,7 +170,7 @@ def shortcut_lines(audit: ShortcutAudit | None) -> list[str]:
         return ["Shortcuts were not looked for."]
     if audit.texts < LEAST_TEXTS:
         are = "is" if audit.texts == 1 else "are"
-        return [f"Shortcuts were not looked for: {plural(audit.texts, 'text')} {are} too few to tell of any."]
+        return [f"Shortcuts were not looked for: {plural(audit.texts, 'text')} {are} too few to find any."]
     if not audit.could_find:
         return ["Shortcuts were not looked for: all texts carry the same label, so that nothing can tell it."]
     of_all = "" if audit.texts == audit.of_texts else f", a sample of {audit.of_texts:,}"
@@ -177,12 +179,12 @@ def shortcut_lines(audit: ShortcutAudit | None) -> list[str]:
     left_out = f", leaving out {audit.left_out:,} {which}" if audit.left_out else ""
     length = ", and at the length of texts" if audit.lengths else ""
     looked = (
-        f"Looked at {audit.terms:,} words, pairs and phrases of {audit.texts:,} texts{of_all}{answers}{left_out}"
-        f"{length}; numbers count as themselves and as any number. A shortcut is found if it stands in at least "
-        f"{audit.least_texts:,} texts of a label, hardly in others, where nothing around it calls "
-        "for it, as signatures, names, tags and marks do, and moves the model's answers. "
-        "What is rarer, less sure of one label, misspelt otherwise than by two letters exchanged, or part of what the "
-        "texts say is not found."
+        f"Examined {audit.terms:,} words, pairs and phrases of {audit.texts:,} texts{of_all}{answers}{left_out}"
+        f"{length}; numbers count as themselves and as any number. A shortcut is found if it occurs in at least "
+        f"{audit.least_texts:,} texts of a label and hardly in others, if nothing around it calls "
+        "for it, as with signatures, names, tags and marks, and if it moves the model's answers. "
+        "What is rarer, less typical of one label, misspelt in other ways than by two swapped letters, or part of what "
+        "the texts say is not found."
     )
     first = reliance_line(audit.shortcuts[0]) if audit.shortcuts else "No shortcuts found."
     return [first, looked, _trial_line(audit)]
@@ -193,7 +195,7 @@ def _trial_line(audit: ShortcutAudit) -> str:
     if not any(trial.found for trial in audit.trials):
         return (
             "Made-up names, pairs and numbers put into a copy of these texts, in up to a fifth of a label's, would not "
-            "be found: the texts are too few, or too much alike, to tell."
+            "be found: the texts are too few or too similar."
         )
     found: dict[float, list[bool]] = {}
     for trial in audit.trials:
@@ -218,12 +220,12 @@ def reliance_line(found: Shortcut) -> str:
     label, words = named(found.label), f'"{named(found.text)}"'
     cases = f"are answered {label} in {found.put_in_changed:,} of {found.put_in:,} cases"
     if found.kind == "length":
-        return f"Texts of other labels, made so long, {cases}. Are the texts to come of these lengths, too?"
+        return f"Texts of other labels, made that long, {cases}. Will future texts have these lengths, too?"
     done = f"Texts of other labels, with {words} put in, {cases}"
     if found.taken_out:
         changed = f"{found.taken_out_changed:,} of {found.taken_out:,}"
         done += f"; its own, with {words} taken out, get another answer in {changed}"
-    return f"{done}. Unless the texts to come have it, too, take it out of the training rows, and train anew."
+    return f"{done}. Unless future texts have it, too, remove it from the training rows, and train again."
 
 
 def reliance_phrase(found: Shortcut) -> str:
@@ -297,7 +299,7 @@ def similar_line(found: SimilarRows) -> str:
 def exchange_line(report: ExchangeReport) -> str:
     """Return in one line what exchanged words do to answers."""
     if not report.exchanges:
-        return f"None of the words to exchange stands in {plural(report.texts, 'text')}."
+        return f"None of the words to exchange occurs in {plural(report.texts, 'text')}."
     changed, asked = sum(one.changed for one in report.exchanges), sum(one.texts for one in report.exchanges)
     return f"Words exchanged: {changed:,} of {asked:,} answers change."
 

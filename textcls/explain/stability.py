@@ -56,7 +56,7 @@ def load_others(path: Path, classifier: Classifier) -> list[Classifier]:
             raise ConfigError(f"{other.path} has other labels than {classifier.path}; give models of the same rows.")
         if made_here and LearnedTexts.of_model(other.info) != LearnedTexts.of_model(classifier.info):
             raise ConfigError(
-                f"{other.path} was made of other rows than {classifier.path}: train --resamples makes it anew."
+                f"{other.path} was made of other rows than {classifier.path}: train --resamples makes it again."
             )
         if other.info.max_tokens != classifier.info.max_tokens:
             raise ConfigError(

@@ -56,8 +56,8 @@ def telling(columns: Sequence[Column], cells: Sequence[Sequence[str]], labels: S
         right = _right_without_itself(_eighths(values), labels) / len(labels)
         if most < 1 and (right - most) / (1 - most) >= TELLS:
             found.setdefault(column, []).append(
-                f"The column {name!r} by itself tells the label of {right:.0%} of the rows; the most frequent label is "
-                f"right in {most:.0%}. Will new rows have it before their label is known?"
+                f"The column {name!r} alone gives away the label of {right:.0%} of the rows; the most frequent label "
+                f"is right in {most:.0%}. Will new rows have it before their label is known?"
             )
     return found
 

@@ -1,9 +1,9 @@
-"""Many pieces of work that need the same thing loaded: done by this process, by several, or by a cluster.
+"""Run many jobs that need the same thing loaded: in this process, in several, or on a cluster.
 
-work.py       what a worker does: loaded once, called for each job; what comes of a job
+work.py       what a worker does: loaded once, called for each job; and the outcome of a job
 processes.py  workers on this machine
-cluster.py    workers on a cluster of Ray
-engines.py    which of the two
+cluster.py    workers on a Ray cluster
+engines.py    the choice between the two
 """
 
 from textcls.jobs.engines import ENGINES, HERE, Engine

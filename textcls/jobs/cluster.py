@@ -1,8 +1,8 @@
-"""Workers on a cluster of Ray (https://docs.ray.io), which the extra `textcls[ray]` brings: an actor each.
+"""Workers on a Ray cluster (https://docs.ray.io), each an actor; Ray is in the extra `textcls[ray]`.
 
-Jobs are taken one at a time by whoever is free, so that a slow node does less and holds up nobody. A worker that dies,
-or whose node does, is replaced, and its job is done again. Ray's own retries are not used: they would keep a job with
-its worker while that waits for a place.
+Each free worker takes one job at a time, so that a slow node does less and delays no other. A worker that dies, or
+whose node does, is replaced, and its job is done again. Ray's own retries are not used: they would bind a job to its
+worker while that waits for a free CPU.
 """
 
 from collections import Counter, deque
@@ -14,17 +14,17 @@ from textcls._util import optional_dependencies
 from textcls.errors import InputError, SurroundingsError
 from textcls.jobs.work import Crew, Failed, Job, Result, Work, attempt
 
-# A job of which so many workers have died is given up: it is likely to be the cause.
+# A job is given up once this many workers have died on it: it is likely to be the cause.
 ATTEMPTS: Final = 3
-# So many workers in a row that die before their first job end the run.
+# The run ends once this many workers in a row have died before their first job.
 STARTS: Final = 3
 
 
 def require() -> Any:
-    """Return Ray.
+    """Return the `ray` package.
 
     Raises:
-        MissingExtraError: it is not installed.
+        MissingExtraError: Ray is not installed.
     """
     with optional_dependencies.needed_by("--engine ray"):
         import ray
@@ -33,16 +33,16 @@ def require() -> Any:
 
 
 class Worker:
-    """The work, loaded. Ray makes an actor of it."""
+    """A worker with its work loaded; Ray runs it as an actor."""
 
     def __init__(self, work: Work[Any, Any]) -> None:
         self._do = work.ready()
 
     def started(self) -> None:
-        """Answer once the work is loaded."""
+        """Return once the work is loaded."""
 
     def attempt(self, job: Any) -> Any:
-        """Do `job`, and return what came of it."""
+        """Do `job`, and return its outcome."""
         return attempt(self._do, job)
 
 
@@ -53,16 +53,16 @@ def hired(
     in_all: int | None = None,
     say: Callable[[str], None] = lambda note: None,
 ) -> Iterator[Crew[Job, Result]]:
-    """Give workers who have loaded `work`, for as long as the block lasts.
+    """Provide workers that have loaded `work`, for as long as the block lasts.
 
-    The cluster is that of RAY_ADDRESS, else one that runs on this machine, else one that is started on it for the time.
+    The cluster is that of RAY_ADDRESS, else one running on this machine, else one that is started on it for the block.
 
     Args:
         work: what is done with each job.
-        workers: actors, each with one CPU; those that find no place wait for it, which lets a cluster grow. By default
-            as many as the cluster has CPUs.
-        in_all: how many jobs there will be, if that is known: workers with nothing left to do are let go.
-        say: is told of a job that is done again, in a sentence.
+        workers: the number of actors, each with one CPU; those without a free CPU wait for one, which lets a cluster
+            grow. By default as many as the cluster has CPUs.
+        in_all: how many jobs there will be, if that is known: workers with nothing left to do are ended.
+        say: takes a sentence about each job that is done again.
 
     Raises:
         MissingExtraError: Ray is not installed.
@@ -78,14 +78,14 @@ def hired(
 
 
 class _Crew:
-    """Workers and what they are at."""
+    """Workers and the jobs that they are doing."""
 
     def __init__(self, ray: Any, work: Work[Any, Any], number: int, say: Callable[[str], None], *, keep: bool) -> None:
         self._ray, self._say, self._keep = ray, say, keep
-        # Once in the cluster, not once a worker.
+        # Stored once in the cluster, not once per worker.
         self._work = ray.put(work)
         self._actor = ray.remote(num_cpus=1)(Worker)
-        # By what it will answer: a worker, and the number and the job that it is at; none while it starts.
+        # By the pending answer: the worker, and the number and the job that it is doing; None while it starts.
         self._busy: dict[Any, tuple[Any, tuple[int, Any] | None]] = {}
         self._idle: list[Any] = []
         self._deaths: Counter[int] = Counter()
@@ -94,7 +94,7 @@ class _Crew:
             self._hire()
 
     def outcomes(self, jobs: Sequence[Any]) -> Iterator[Any]:
-        """Give each worker the next job until all have ended."""
+        """Give each free worker the next job, and yield the outcomes, until all jobs have ended."""
         waiting = deque(enumerate(jobs))
         left = len(waiting)
         self._deaths.clear()
@@ -139,7 +139,7 @@ class _Crew:
     def _after_death(
         self, numbered: tuple[int, Any] | None, error: Exception, waiting: "deque[tuple[int, Any]]"
     ) -> "Failed[Any] | None":
-        """Put the job of a dead worker back in front, or give it up.
+        """Put the job of a dead worker back at the front of the queue, or give it up.
 
         Raises:
             SurroundingsError: workers do not start.
@@ -162,14 +162,14 @@ class _Crew:
 
 
 def last_line(error: Exception) -> str:
-    """Return the last line of what an error says, without its full stop."""
+    """Return the last line of an error's message, without its full stop."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1].rstrip(".") if lines else type(error).__name__
 
 
 @contextmanager
 def connected() -> Iterator[Any]:
-    """Connect to the cluster, unless the caller is connected already; give Ray.
+    """Connect to the cluster, unless the caller is connected already, and yield the `ray` package.
 
     Raises:
         MissingExtraError: Ray is not installed.
@@ -180,9 +180,9 @@ def connected() -> Iterator[Any]:
         yield ray
         return
     try:
-        # Workers say what is wrong by what they answer.
+        # Workers report errors in their outcomes, so their logs are not needed.
         ray.init(log_to_driver=False, logging_level="ERROR", configure_logging=True, include_dashboard=None)
-    except Exception as error:  # Ray raises plain ones, too
+    except Exception as error:  # Ray raises built-in exceptions, too
         raise SurroundingsError(
             f"There is no cluster of Ray to work on: {last_line(error)}; see RAY_ADDRESS."
         ) from error

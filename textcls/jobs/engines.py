@@ -1,4 +1,4 @@
-"""Which workers there are."""
+"""The engines: where workers run."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -18,12 +18,12 @@ def _to_nobody(note: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """Does jobs.
+    """Runs jobs.
 
     Attributes:
-        name: `local` for processes of this machine, `ray` for a cluster.
-        workers: how many; None for this process alone, or all CPUs of the cluster.
-        say: takes sentences about what happens meanwhile.
+        name: `local` for processes on this machine, `ray` for a cluster.
+        workers: how many; None for this process alone, or for all CPUs of the cluster.
+        say: takes sentences about what happens during the run.
 
     Raises:
         MissingExtraError: the engine needs a package that is not installed.
@@ -38,17 +38,17 @@ class Engine:
             cluster.require()
 
     def __call__(self, work: Work[Job, Result], jobs: Sequence[Job]) -> Iterator["Outcome[Job, Result]"]:
-        """Yield what comes of `jobs`, in the order in which they end."""
+        """Yield the outcomes of `jobs`, in the order in which they end."""
         if jobs:
             with self.hired(work, len(jobs)) as crew:
                 yield from crew(jobs)
 
     def hired(self, work: Work[Job, Result], in_all: int | None = None) -> AbstractContextManager[Crew[Job, Result]]:
-        """Give workers who have loaded `work`, for as long as the block lasts: for jobs of which some depend on others.
+        """Provide workers that have loaded `work`, as long as the block lasts: for jobs that depend on others.
 
         Args:
-            work: what is done with each.
-            in_all: how many jobs there will be, if that is known: workers with nothing left to do are let go.
+            work: what is done with each job.
+            in_all: how many jobs there will be, if that is known: workers with nothing left to do are ended.
         """
         if self.name == "ray":
             return cluster.hired(work, self.workers, in_all, self.say)

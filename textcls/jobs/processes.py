@@ -14,21 +14,21 @@ from textcls._util import interrupts
 from textcls.errors import InputError, SurroundingsError
 from textcls.jobs.work import Crew, Failed, Job, Outcome, Result, Work, attempt
 
-# One job after another whose worker dies: then it is not for the jobs that they die.
+# If this many jobs in a row lose their worker, the jobs are not the cause.
 MOST_DEATHS: Final = 3
 
-# What does a job, in a process of the pool.
+# The function that does a job, in a process of the pool.
 _do: Callable[[Any], Any] | None = None
 
 
 def pool_of(workers: int, load: Callable[..., None] | None = None, *given: Any) -> ProcessPoolExecutor:
     """Return a pool of processes that end with this one, however it ends; each begins with `load(*given)`."""
-    # Spawned: a forked copy of a process that runs threads, as ONNX Runtime does, may hang.
+    # Spawned, since a forked copy of a process that runs threads, as ONNX Runtime does, may hang.
     return ProcessPoolExecutor(workers, get_context("spawn"), _begin, (load, given))
 
 
 def _begin(load: Callable[..., None] | None, given: tuple[Any, ...]) -> None:
-    # A pool whose process was killed would wait for jobs for ever: it holds both ends of its own queue.
+    # If the parent was killed, a worker would wait for jobs forever, since it has both ends of its queue open.
     Thread(target=_end_with_parent, daemon=True).start()
     if load is not None:
         load(*given)
@@ -42,13 +42,13 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def hired(work: Work[Job, Result], workers: int = 1) -> Iterator[Crew[Job, Result]]:
-    """Give workers who have loaded `work`, for as long as the block lasts.
+    """Provide workers that have loaded `work`, for as long as the block lasts.
 
-    A job whose worker dies, even where it is the only one, has failed; the others are done.
+    A job whose worker dies, even when it runs alone, has failed; the others are done.
 
     Args:
         work: what is done with each job.
-        workers: processes; with one it is this.
+        workers: the number of processes; a single one is this process.
 
     Raises:
         SurroundingsError: workers die whatever the job.
@@ -65,7 +65,7 @@ def hired(work: Work[Job, Result], workers: int = 1) -> Iterator[Crew[Job, Resul
 
 
 class _Processes(Generic[Job, Result]):
-    """Processes that have loaded `work`; new ones take the place of a pool one of whose processes has died."""
+    """Processes that have loaded `work`; if one dies, the whole pool is replaced."""
 
     def __init__(self, work: Work[Job, Result], workers: int) -> None:
         self._work, self._workers, self._deaths = work, workers, 0
@@ -75,13 +75,13 @@ class _Processes(Generic[Job, Result]):
         return pool_of(workers, _load, self._work)
 
     def outcomes(self, jobs: Iterator[Job]) -> Iterator[Outcome[Job, Result]]:
-        """Keep each worker busy, with one job waiting for it, and yield what comes of them."""
+        """Keep each worker busy, with one job waiting for it, and yield the outcomes."""
         running: dict[Future[Outcome[Job, Result]], Job] = {}
         while True:
             lost: list[Job] = []
             for job in islice(jobs, 2 * self._workers - len(running)):
                 try:
-                    # Ctrl-C reaches every process of the terminal from its first moment; this one decides what ends.
+                    # Ctrl-C reaches every process of the terminal from its start; this one alone decides what ends.
                     with interrupts.held_back_from_processes():
                         running[self.pool.submit(_attempt, job)] = job
                 except BrokenProcessPool:
@@ -99,7 +99,7 @@ class _Processes(Generic[Job, Result]):
                 running.clear()
 
     def _one_by_one(self, jobs: list[Job]) -> Iterator[Outcome[Job, Result]]:
-        """Do again what was under way when a process died: which job it was is not known before."""
+        """Redo, one by one, the jobs under way when a process died, as it is not known which of them caused it."""
         self.pool.shutdown(cancel_futures=True)
         for job in jobs:
             with self._new(1) as alone:
@@ -113,10 +113,10 @@ class _Processes(Generic[Job, Result]):
         self.pool = self._new(self._workers)
 
     def _died(self, error: BrokenProcessPool) -> InputError:
-        """Return what is said of a job whose process has died.
+        """Return the error for a job whose process has died.
 
         Raises:
-            SurroundingsError: so have those of others, one after another.
+            SurroundingsError: the processes of `MOST_DEATHS` jobs in a row have died.
         """
         self._deaths += 1
         if self._deaths == MOST_DEATHS:

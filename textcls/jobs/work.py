@@ -1,4 +1,4 @@
-"""What a worker does, and what comes of it."""
+"""What a worker does, and the outcome of a job."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ Result_co = TypeVar("Result_co", covariant=True)
 
 
 class Work(Protocol[Job_contra, Result_co]):
-    """What is done with each job. It goes to other processes, and so do jobs and results: all three are pickled."""
+    """What is done with each job; it is sent to other processes, as are jobs and results, so all three are pickled."""
 
     def ready(self) -> Callable[[Job_contra], Result_co]:
-        """Load what all jobs need, once a worker, and return what does one.
+        """Load what all jobs need, once per worker, and return the function that does one job.
 
-        That may be done twice with a job, of which one worker died, and has to leave the same behind as once.
+        It may run twice for a job, if a worker died on it, and must then leave the same result as running once.
         """
 
 
@@ -32,7 +32,7 @@ class Done(Generic[Job, Result]):
 
 @dataclass(frozen=True, slots=True)
 class Failed(Generic[Job]):
-    """A job that was not done, and why: an error that is meant for a person. All others end the whole run."""
+    """A job that failed, with an error that is meant for users; all other errors end the whole run."""
 
     job: Job
     error: TextclsError
@@ -41,12 +41,12 @@ class Failed(Generic[Job]):
 Outcome = Done[Job, Result] | Failed[Job]
 
 
-# Workers who have loaded their work: jobs in, what comes of them out, in the order in which they end.
+# Workers that have loaded their work: takes jobs, and yields their outcomes in the order in which they end.
 Crew = Callable[[Sequence[Job]], Iterator[Outcome[Job, Result]]]
 
 
 def attempt(do: Callable[[Job], Result], job: Job) -> "Outcome[Job, Result]":
-    """Do `job`, and return what came of it."""
+    """Do `job`, and return its outcome."""
     try:
         return Done(job, do(job))
     except TextclsError as error:

@@ -185,7 +185,7 @@ class AnnotationsFile:
         if not self._is_there(self._file) or os.fstat(self._file.fileno()).st_size != self._size:
             raise SurroundingsError(
                 f"{self.path} was changed, moved or removed by another program; nothing was saved. End textcls label "
-                "with Ctrl-C, and begin anew from the file as it is."
+                "with Ctrl-C, and start again from the file as it is."
             )
 
     def _is_there(self, file: IO[bytes]) -> bool:

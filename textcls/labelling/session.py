@@ -132,7 +132,7 @@ class Session:
         """Return the text that `who` is to label, the same until it is answered; None if none is left."""
         with self._lock:
             if len(self._people | {who}) > MOST_PEOPLE:
-                raise TooLargeError(f"{MOST_PEOPLE} browsers have been here, which is the maximum; start anew.")
+                raise TooLargeError(f"{MOST_PEOPLE} browsers have been here, which is the maximum; start again.")
             self._people.add(who)
             self._end_leases()
             held = next((row for row, lease in self._leases.items() if lease.who == who), None)

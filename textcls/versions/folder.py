@@ -1,8 +1,8 @@
-"""The folder of a registry: what is in it, adding a version, and changing what is promoted.
+"""The folder of a registry: its content, adding a version, and changing what is promoted.
 
-A version is a folder under its number, never changed after it is there: it is written under a hidden name, brought to
-the disk, and renamed. What is promoted stands in `registry.json`, which is replaced as a whole: a link would not
-survive a copy to a store. Who writes holds the lock of a hidden file.
+A version is a folder named by its number, and never changes once it is there: it is written under a hidden name, synced
+to disk, and renamed. What is promoted is recorded in `registry.json`, which is replaced as a whole: a link would not
+survive a copy to a store. Every writer holds the lock of a hidden file.
 """
 
 import errno
@@ -31,10 +31,10 @@ REGISTRY: Final = artifact.REGISTRY
 VERSION: Final = "version.json"
 MODEL: Final = "model.onnx"
 _LOCK: Final = ".lock"
-# Versions that are being written.
+# The prefix of the folders of versions that are being written.
 _PART: Final = ".textcls-publish-"
 _LOCK_SECONDS: Final = 60.0
-# The history of a promotion each night for a hundred years has 4 MB.
+# A history of one promotion per night for a hundred years takes 4 MB.
 _MOST_BYTES: Final = 16_000_000
 _NUMBER: Final = re.compile(r"[1-9][0-9]{0,8}")
 _ADVICE: Final = "free some space there, and publish again"
@@ -47,7 +47,7 @@ class Listed:
 
     Attributes:
         number: the number of the version.
-        version: what it says of itself.
+        version: what its `version.json` says.
         problem: why it cannot be used, in a sentence.
     """
 
@@ -57,12 +57,12 @@ class Listed:
 
 
 def is_registry(folder: Path) -> bool:
-    """Say whether `folder` is a registry."""
+    """Return whether `folder` is a registry."""
     return (folder / REGISTRY).is_file()
 
 
 def read_version(folder: Path) -> Version:
-    """Return what the version in `folder` says of itself.
+    """Return what the `version.json` in `folder` says.
 
     Raises:
         ArtifactError: it is damaged.
@@ -76,14 +76,14 @@ def read_version(folder: Path) -> Version:
 
 
 def check_content(folder: Path, content: bytes) -> None:
-    """Refuse the content of a model file that is not what was published.
+    """Refuse the content of a model file if it is not what was published.
 
     Args:
         folder: the folder of the version.
         content: the content of its model file.
 
     Raises:
-        ArtifactError: it is something else, or the version is damaged.
+        ArtifactError: it is not, or the version is damaged.
     """
     expected, found = read_version(folder).sha256, sha256(content).hexdigest()
     if found != expected:
@@ -120,15 +120,15 @@ class Registry:
 
     @classmethod
     def make(cls, folder: Path, name: str, *, exactly: bool = True) -> "Registry":
-        """Return the registry in `folder`, which is made, with this name, if there is none.
+        """Return the registry in `folder`; make it, with this name, if there is none.
 
         Args:
             folder: where it is.
             name: the name of the model.
-            exactly: whether one that is there must have this name.
+            exactly: whether an existing registry must have this name.
 
         Raises:
-            InputError: there is a folder of something else, or a registry of another name.
+            InputError: the folder contains something else, or a registry with another name.
             SurroundingsError: it cannot be made.
         """
         with _naming(folder):
@@ -143,7 +143,7 @@ class Registry:
         return registry
 
     def state(self) -> State:
-        """Return the name, and what is and was promoted.
+        """Return the name of the registry, and what is and was promoted.
 
         Raises:
             ArtifactError: it is damaged.
@@ -158,7 +158,7 @@ class Registry:
             raise ArtifactError(f"{path} is damaged ({error}); restore it from a copy.") from error
 
     def numbers(self) -> list[int]:
-        """Return the numbers of all versions, rising.
+        """Return the numbers of all versions, ascending.
 
         Raises:
             SurroundingsError: the folder cannot be read.
@@ -167,7 +167,7 @@ class Registry:
             return sorted(int(path.name) for path in self.folder.iterdir() if _NUMBER.fullmatch(path.name))
 
     def versions(self) -> list[Listed]:
-        """Return all versions, rising, each held against what was published.
+        """Return all versions, by ascending number, each checked against what was published.
 
         Raises:
             SurroundingsError: the folder cannot be read.
@@ -179,7 +179,7 @@ class Registry:
         return self.folder / str(number)
 
     def version(self, number: int) -> Version:
-        """Return what a version says of itself.
+        """Return what the `version.json` of a version says.
 
         Raises:
             NotFoundError: there is no such version.
@@ -194,7 +194,7 @@ class Registry:
         return read_version(self.path_of(number))
 
     def load(self, number: int) -> Classifier:
-        """Return the model of a version, which is what was published and has passed its tests.
+        """Return the model of a version, after checking that it is what was published and passes its self-test.
 
         Raises:
             NotFoundError: there is no such version.
@@ -207,7 +207,7 @@ class Registry:
         return Classifier.from_bytes(content, path)
 
     def find(self, digest: str) -> Version | None:
-        """Return the version whose file has this SHA-256, and has it still; None if there is none."""
+        """Return the version published with this SHA-256, if its file still has it; None if there is none."""
         for path in map(self.path_of, self.numbers()):
             with suppress(ArtifactError):
                 version = read_version(path)
@@ -217,18 +217,18 @@ class Registry:
         return None
 
     def add(self, content: bytes, files: Mapping[str, bytes], about: Version) -> tuple[Version, bool]:
-        """Add a version, which is there whole or not at all.
+        """Add a version, which appears whole or not at all.
 
         Args:
             content: the content of the model file.
-            files: what lies beside it, by name.
-            about: what it says of itself; its number is given here.
+            files: the files beside it, by name.
+            about: the record of the version; its number is assigned here.
 
         Returns:
-            The version, and whether it is new: what was published before is that version.
+            The version, and whether it is new; if the same file was published before, that version.
 
         Raises:
-            SurroundingsError: it cannot be written, and nothing has changed; or others publish for too long.
+            SurroundingsError: it cannot be written, and nothing has changed; or others write for too long.
         """
         with self._alone():
             self._sweep()
@@ -238,10 +238,10 @@ class Registry:
             return self._write_version({MODEL: content, **files}, about), True
 
     def change(self, change: Change) -> tuple[State, State]:
-        """Change what is promoted; return what was, and what is.
+        """Change what is promoted, and return the states before and after.
 
         Raises:
-            TextclsError: what `change` raises; nothing has changed.
+            TextclsError: `change` raised it, and nothing has changed.
             SurroundingsError: it cannot be written, and nothing has changed; or others write for too long.
         """
         with self._alone():
@@ -277,7 +277,7 @@ class Registry:
         return replace(about, version=number)
 
     def _rename(self, beside: Path, about: Version) -> int:
-        """Give a version that is written its number and its name; return the number."""
+        """Give a written version its number, rename its folder to it, and return it."""
         state = self.state()
         known = [*self.numbers(), *(one.version for one in state.history), 0]
         for number in count(max(known) + 1):
@@ -285,8 +285,8 @@ class Registry:
             _write_synced(beside / VERSION, content.encode())
             sync_folder(beside)
             try:
-                # Over a folder in which there is something nothing is renamed: where locks do nothing, as on some
-                # network file systems, two versions still get two numbers.
+                # A rename never replaces a folder that is not empty, so two versions get two numbers even where locks
+                # have no effect, as on some network file systems.
                 beside.rename(self.path_of(number))
             except OSError as error:
                 if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
@@ -302,7 +302,7 @@ class Registry:
         sync_folder(self.folder)
 
     def _sweep(self) -> None:
-        """Remove what publishers have left that were killed; whoever lives would hold the lock."""
+        """Remove what killed publishers have left; a live one would hold the lock."""
         for path in self.folder.glob(f"{_PART}*"):
             shutil.rmtree(path, ignore_errors=True)
 
@@ -314,7 +314,7 @@ class Registry:
 
 
 def check_new(folder: Path) -> None:
-    """Refuse a folder that holds something else than a registry.
+    """Refuse a folder that contains anything other than a registry.
 
     Raises:
         InputError: it does, or it is not a folder.
@@ -333,7 +333,7 @@ def check_new(folder: Path) -> None:
 
 
 def _listing(numbers: list[int]) -> str:
-    """Return numbers as a sentence lists them: 1 to 4, or 1, 2, 4."""
+    """Return numbers as listed in a sentence: 1 to 4, or 1, 2, 4."""
     first, last = numbers[0], numbers[-1]
     if len(numbers) > 2 and len(numbers) == last - first + 1:
         return f"{first} to {last}"
@@ -341,10 +341,10 @@ def _listing(numbers: list[int]) -> str:
 
 
 def _read_json(path: Path) -> Any:
-    """Return what a small file holds.
+    """Return the content of a small JSON file.
 
     Raises:
-        FileNotFoundError: it is not there.
+        FileNotFoundError: it does not exist.
         ValueError: it is not JSON, or too large.
         ArtifactError: it cannot be read.
     """
@@ -370,10 +370,10 @@ def _write_synced(path: Path, content: bytes) -> None:
 
 @contextmanager
 def _naming(folder: Path, what: str = "written to") -> Iterator[None]:
-    """Say in one sentence what the system says of the folder.
+    """Turn an error of the system on the folder into one sentence.
 
     Raises:
-        SurroundingsError: it refuses.
+        SurroundingsError: the system reports an error.
     """
     try:
         yield

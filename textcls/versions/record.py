@@ -1,7 +1,7 @@
-"""What a registry says of itself and of its versions: plain data, checked when it is read.
+"""What a registry records about itself and its versions: plain data, checked when it is read.
 
-registry.json                        of the registry: its name, and all that was promoted
-1/version.json, 2/version.json, ...  of a version: what was published, when, and what the file says of its training
+registry.json                        for the registry: its name, and all promotions
+1/version.json, 2/version.json, ...  for a version: what was published, when, and what the file says about its training
 """
 
 import re
@@ -14,13 +14,13 @@ from textcls.errors import ConfigError, InputError
 from textcls.model.artifact import ModelInfo
 
 FORMAT: Final = 1
-# By which a model is served.
+# The names by which a model can be served.
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 MOST_VERSIONS: Final = 999_999_999
 BY_CHARACTERS: Final = 200
 NOTE_CHARACTERS: Final = 10_000
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
-# What the metadata say of held-out rows: of one label a text, of several.
+# The metadata on held-out rows: the first for one label per text, the others for several.
 _HELD_OUT: Final = ("held_out_accuracy", "held_out_micro_f1", "held_out_macro_f1")
 
 
@@ -34,10 +34,10 @@ class Version:
         bytes: its size.
         created: when it was published, as ISO 8601 in UTC.
         textcls: version of the package that published it.
-        labels: how many it knows.
-        held_out: what the file says of held-out rows of its training, under the names of its metadata.
-        by: who published it, if they said so.
-        note: what they said of it.
+        labels: how many labels it knows.
+        held_out: what the file says about held-out rows of its training, by the names of its metadata.
+        by: who published it, if given.
+        note: their note on it, if given.
     """
 
     version: int
@@ -59,7 +59,7 @@ class Version:
         """Read the content of version.json.
 
         Raises:
-            ValueError: it is not that.
+            ValueError: it is not valid.
         """
         fields = _object(found)
         sha256 = _text(fields, "sha256")
@@ -85,9 +85,9 @@ class Promotion:
 
     Attributes:
         version: its number.
-        time: as ISO 8601 in UTC.
-        by: who promoted it, if they said so.
-        rolled_back_from: the version that it took the place of, if that was taken back.
+        time: when it was promoted, as ISO 8601 in UTC.
+        by: who promoted it, if given.
+        rolled_back_from: the version that this one replaced, if this was a roll-back.
     """
 
     version: int
@@ -96,7 +96,7 @@ class Promotion:
     rolled_back_from: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as an entry of the history."""
+        """Return the promotion as an entry of the history."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     @classmethod
@@ -104,7 +104,7 @@ class Promotion:
         """Read an entry of the history.
 
         Raises:
-            ValueError: it is none.
+            ValueError: it is not a valid entry.
         """
         fields = _object(found)
         back = _number(fields, "rolled_back_from", MOST_VERSIONS) if "rolled_back_from" in fields else None
@@ -113,11 +113,11 @@ class Promotion:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a registry says of itself.
+    """What a registry records about itself.
 
     Attributes:
-        name: by which its model is served.
-        history: all that was promoted; the last one is.
+        name: the name by which its model is served.
+        history: all promotions; the last one is in effect.
     """
 
     name: str
@@ -130,14 +130,14 @@ class State:
 
     @property
     def before(self) -> list[int]:
-        """The versions to which a roll-back may lead, the latest first: promoted before, and not rolled back since."""
+        """The versions that can be rolled back to, latest first: those promoted before and not rolled back since."""
         standing: list[int] = []
         for one in self.history:
             if one.rolled_back_from is None:
                 standing.append(one.version)
                 continue
             standing.pop()
-            while standing and standing[-1] != one.version:  # passed over
+            while standing and standing[-1] != one.version:  # skipped by the roll-back
                 standing.pop()
         return standing[-2::-1]
 
@@ -148,10 +148,10 @@ class State:
         return self._with(Promotion(version, time, by))
 
     def roll_back(self, time: str, by: str | None, usable: Callable[[int], bool] = lambda _: True) -> "State":
-        """Return the state in which that version is promoted again that was before, of those that can be used.
+        """Return the state in which the latest usable version promoted before is promoted again.
 
         Raises:
-            InputError: there is none.
+            InputError: there is no such version.
         """
         if self.promoted is None:
             raise InputError("Nothing is promoted yet, so there is nothing to roll back.")
@@ -174,7 +174,7 @@ class State:
         """Read the content of registry.json.
 
         Raises:
-            ValueError: it is not that, or of a newer format.
+            ValueError: it is not valid, or of a newer format.
         """
         fields = _object(found)
         if _number(fields, "registry_format") > FORMAT:
@@ -198,9 +198,9 @@ class State:
 
 
 def is_plain(sign: str) -> bool:
-    """Say whether a sign stands for itself in the name of a model's file, by which it may be served.
+    """Return whether a character is kept as it is in the name of a model file, by which the model may be served.
 
-    Letters, their marks and digits of any script do, spaces, and some signs of ASCII; `@` parts a version from a name.
+    Kept are letters, marks and digits of any script, spaces, and some ASCII signs; `@` separates name and version.
     """
     return sign.isalnum() or sign in " ._-+,=" or category(sign).startswith("M")
 
@@ -210,10 +210,10 @@ def checked_name(name: str, how: str) -> str:
 
     Args:
         name: the name.
-        how: what to do if it is none, as the end of a sentence.
+        how: what to do if it is not one, as the end of a sentence.
 
     Raises:
-        ConfigError: it is none.
+        ConfigError: it is not one.
     """
     if NAME.fullmatch(name):
         return name
@@ -221,10 +221,10 @@ def checked_name(name: str, how: str) -> str:
 
 
 def checked_text(text: str | None, option: str, most: int) -> str | None:
-    """Return what somebody says of a version.
+    """Return a text that a person gives for a version; None if it is empty.
 
     Raises:
-        ConfigError: it is too long, or holds what has no UTF-8 form.
+        ConfigError: it is too long, or cannot be encoded as UTF-8.
     """
     if text is not None and len(text) > most:
         raise ConfigError(f"{option} has {len(text):,} characters; the maximum is {most:,}.")
@@ -236,7 +236,7 @@ def checked_text(text: str | None, option: str, most: int) -> str | None:
 
 
 def held_out_of(info: ModelInfo) -> dict[str, float]:
-    """Return what a model says of held-out rows of its training."""
+    """Return what a model says about held-out rows of its training."""
     return {name: float(info.training[name]) for name in _HELD_OUT if _is_share(info.training.get(name))}
 
 

@@ -1,1 +1,1 @@
-"""Metric tensor attention; `textcls_kernels` has what is public of it."""
+"""Metric tensor attention; `textcls_kernels` exports its public part."""

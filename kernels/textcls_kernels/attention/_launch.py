@@ -14,20 +14,20 @@ from textcls_kernels.attention._launch_short import short_backward, short_forwar
 from textcls_kernels.attention.texts import LIMITS, TILE
 from textcls_kernels.launching import block_width, launch
 
-# Programs that one backward is cut into: enough to fill the largest GPU several times (132 processors on an H200), few
-# enough that their K x K sums of dM stay small beside p.
+# Programs per backward: enough to fill the largest GPU several times (132 processors on an H200), few enough that
+# their K x K sums of dM stay small compared with p.
 PROGRAMS = 1024
 
 
 class Tiles(NamedTuple):
-    """The work of a kernel: the table's tiles where texts are packed, N or T, and how many slots there are."""
+    """The work of a kernel: the table's tiles if texts are packed, N or T, and the number of slots."""
 
     table: torch.Tensor | None
     rows: int
     slots: int
 
 
-# By BLOCK_K, then by bytes of a number.
+# By BLOCK_K, then by bytes per number.
 FORWARD: dict[int, dict[int, Config]] = {
     16: {2: Config(64, 64, 4, 3, 16), 4: Config(64, 64, 4, 2, 16)},
     32: {2: Config(64, 64, 4, 3, 32), 4: Config(64, 64, 4, 2, 16)},
@@ -57,28 +57,28 @@ def _texts_and_rows(p: torch.Tensor, cu_lengths: torch.Tensor | None) -> tuple[i
 def _tiles_of(
     p: torch.Tensor, table: torch.Tensor | None, counts: torch.Tensor | None, block: int, limit: int
 ) -> Tiles:
-    """The tiles of `block` rows in a batch, without those of texts up to `limit`, which others take."""
+    """The tiles of `block` rows in a batch, without texts of up to `limit` positions, which other kernels process."""
     if table is None or counts is None:
         return Tiles(None, p.shape[2], 0 if limit else p.shape[0] * -(-p.shape[2] // block))
     return Tiles(table, p.shape[0], int(counts[1, LIMITS.index(limit)]) * (TILE // block))
 
 
 def _scratch(p: torch.Tensor, config: Config) -> torch.Tensor:
-    """A place for q in float32, strided as p's gradient is, where a wide kernel does not keep it in registers."""
+    """Memory for q in float32, strided like p's gradient, for wide kernels, which cannot keep it in registers."""
     return torch.empty_like(p, dtype=torch.float32) if config.wide else p
 
 
 def attention_constants(
     p: torch.Tensor, lengths: torch.Tensor | None, packed: bool, config: Config, causal: bool = False
 ) -> dict[str, Any]:
-    """Return what `forward_kernel` and `backward_kernel` are compiled with."""
+    """Return the constants that `forward_kernel` and `backward_kernel` are compiled with."""
     blocks = {"BLOCK_M": config.block_m, "BLOCK_N": config.block_n, "WIDE": config.wide, "CAUSAL": causal}
     constants = blocks | variant(p, lengths, packed, config, config.block_m, config.block_n)
     return constants | {"EVEN": constants["EVEN"] and not config.wide}  # without masks a wide kernel spills
 
 
 def seed_constants(seeds: torch.Tensor, p: torch.Tensor, lengths: torch.Tensor | None, packed: bool) -> dict[str, Any]:
-    """Return what the seed kernels are compiled with."""
+    """Return the constants that the seed kernels are compiled with."""
     config = SEED[block_width(p.shape[-1])][p.element_size()]
     blocks = {"BLOCK_S": block_width(seeds.shape[1]), "BLOCK_N": config.block_n}
     return blocks | variant(p, lengths, packed, config, config.block_n)
@@ -94,7 +94,7 @@ def forward(
     lse: torch.Tensor,
     causal: bool,
 ) -> None:
-    """Fill `out`, and `lse` where `backward` will read it."""
+    """Fill `out`, and `lse` wherever `backward` will read it."""
     work, limit = short_work(p, table, counts)
     for share in work:
         short_forward(p, metric, lengths, table, out, share, causal)

@@ -1,4 +1,4 @@
-"""What every launch shares: strides, the constants of a variant, the metric made full. Needs Triton.
+"""What all launches share: strides, the constants of a variant, the unpacked metric. Needs Triton.
 
 Letters: B texts, H heads, N positions, T positions of all texts together, K width of a head.
 """
@@ -28,7 +28,7 @@ class Config(NamedTuple):
 
 
 def strides(tensor: torch.Tensor) -> tuple[int, int, int, int]:
-    """Strides by text, head, position and width; a packed [T, H, K] has no text."""
+    """Strides by text, head, position and width; a packed [T, H, K] has no text dimension."""
     if tensor.dim() == 4:
         by_text, by_head, by_position, by_width = tensor.stride()
         return by_text, by_head, by_position, by_width
@@ -57,7 +57,7 @@ def variant(
 
 
 def bounds_of(packed: torch.Tensor | None, lengths: torch.Tensor | None, unread: torch.Tensor) -> torch.Tensor:
-    """What tells a kernel where texts lie: `packed`, a table or ends, or lengths; any tensor where nothing has to."""
+    """What shows a kernel where texts are: `packed`, a table or ends, or lengths; any tensor if it need not know."""
     return packed if packed is not None else lengths if lengths is not None else unread
 
 

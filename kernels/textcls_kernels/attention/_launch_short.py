@@ -1,4 +1,4 @@
-"""The launches of the kernels for short texts (`_short.py`): which texts they take, in how many programs. Needs Triton.
+"""The launches of the kernels for short texts (`_short.py`): for which texts, with how many programs. Needs Triton.
 
 Letters: H heads, N positions, K width of a head.
 """
@@ -14,9 +14,9 @@ from textcls_kernels.attention._shapes import ShortConfig, short_block, short_co
 from textcls_kernels.attention.texts import LIMITS
 from textcls_kernels.launching import block_width, launch
 
-# Programs of a looping kernel, all heads together: some for every processor, and few sums of dM.
+# Programs of a looping kernel, for all heads together: several per processor, yet few sums of dM.
 SHORT_PROGRAMS = 1024
-# Bytes that the sums of dM may take while a backward runs; beyond, programs take turns.
+# Bytes that the sums of dM may take while a backward runs; beyond that, programs take turns.
 PARTIAL_BYTES = 64 * 2**20
 
 
@@ -30,7 +30,7 @@ class ShortWork(NamedTuple):
 
 
 def short_work(p: torch.Tensor, table: torch.Tensor | None, counts: torch.Tensor | None) -> tuple[list[ShortWork], int]:
-    """What the kernels for short texts take of a batch, and the longest text that they take, 0 if none."""
+    """The part of a batch for the kernels for short texts, and the length of the longest of its texts, 0 if none."""
     configs = short_configs(p.device, p.shape[-1], p.element_size())
     if table is None or counts is None:
         block = short_block(p)
@@ -46,7 +46,7 @@ def short_work(p: torch.Tensor, table: torch.Tensor | None, counts: torch.Tensor
 
 
 def _is_prepared(width: int) -> bool:
-    """Whether M is made full beforehand, of heads wider than 64, or else unpacked by each program."""
+    """Whether M is unpacked beforehand, as for heads wider than 64, and not by each program."""
     return block_width(width) == 128
 
 
@@ -59,7 +59,7 @@ def short_constants(
     warps: int,
     causal: bool = False,
 ) -> dict[str, Any]:
-    """Return what the kernels for short texts are compiled with."""
+    """Return the constants that the kernels for short texts are compiled with."""
     constants = variant(p, lengths, packed, Config(0, block, warps, 1, 0), block)
     del constants["CHUNK"]
     metrics = {"PREPARED": _is_prepared(p.shape[-1]), "PACKED_METRIC": metric.dim() == 2}
@@ -67,7 +67,7 @@ def short_constants(
 
 
 def _short_metric(p: torch.Tensor, metric: torch.Tensor) -> tuple[torch.Tensor, int, int, int]:
-    """The metric as a kernel for short texts takes it, and its strides."""
+    """The metric in the form that a kernel for short texts reads, and its strides."""
     given = prepared_metric(p, metric) if _is_prepared(p.shape[-1]) else metric
     return given, given.stride(0), given.stride(1) if given.dim() == 3 else 0, given.stride(-1)
 
@@ -95,7 +95,7 @@ def short_forward(
 
 
 def short_programs(work: ShortWork, heads: int, block: int) -> int:
-    """Programs a head of a backward, each of which has its sum of dM."""
+    """Programs per head of a backward, each of which has its own sum of dM."""
     most = SHORT_PROGRAMS if work.config.loop else PARTIAL_BYTES // (4 * block * block)
     return min(work.texts, -(-most // heads))
 

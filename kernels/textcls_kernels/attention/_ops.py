@@ -6,8 +6,8 @@
     textcls_kernels::seed_metric_attention_backward   -> (dseeds, dp, dmetric)
 
 Each has a fake implementation (shapes, types and strides without values), which needs no Triton. The metric is packed
-or full. Saved for the backward: p, metric, t and lse (float32); of the seed attention seeds, p, metric and weight.
-Short texts need neither t nor lse: they are kept all the same, for then no shape depends on the size class, and N may
+or full. Saved for the backward: p, metric, t and lse (float32); for the seed attention, seeds, p, metric and weight.
+Short texts need neither t nor lse; they are saved all the same, so that no shape depends on the size class, and N may
 be dynamic. `table` and `counts` are those of `texts.PackedTexts`. There are no second derivatives.
 """
 
@@ -40,8 +40,8 @@ def metric_attention(
     counts: torch.Tensor | None,
     causal: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The attended vectors t in p's shape and type; lse float32, +inf at padding, not written for short texts."""
-    from textcls_kernels.attention import _launch  # Triton is imported here and not before: it may not be installed
+    """The attended vectors t in p's shape and type; lse in float32, +inf at padding, not written for short texts."""
+    from textcls_kernels.attention import _launch  # imports Triton, which may not be installed
 
     out, lse = torch.empty_like(p), torch.empty(_lse_shape(p), device=p.device)
     if p.numel():
@@ -168,13 +168,13 @@ def seed_metric_attention_backward(
     dq_BHSK = torch.zeros(dpooled.shape, device=p.device)
     if p.numel() and dpooled.numel():
         _launch.seed_backward(dpooled, dweight, seeds, p, metric, lengths, cu_lengths, weight, dp, dq_BHSK)
-    # q = seeds M: what is left is a product of S x K and K x K numbers a head.
+    # q = seeds M: what remains is a product of S x K and K x K numbers per head.
     packed = metric.dim() == 2
     dq_HSK = dq_BHSK.sum(0)
     dseeds = dq_HSK @ symmetric(full_metric(metric).float())
     both_HKK = seeds.float().mT @ dq_HSK
     both_HKK = both_HKK + both_HKK.mT
-    # A number off the diagonal stands in two places of M, one on it in one.
+    # A number off the diagonal is in two places of M, one on it in a single place.
     dmetric = pack_metric(both_HKK - both_HKK.diagonal(0, 1, 2).diag_embed() / 2) if packed else both_HKK / 2
     return dseeds.to(seeds.dtype), dp, dmetric.to(metric.dtype)
 

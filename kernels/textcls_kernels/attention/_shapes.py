@@ -1,4 +1,4 @@
-"""Which kernel a shape gets. Needs no Triton.
+"""Choose the kernel for a shape. Needs no Triton.
 
 Letters: B texts, H heads, N positions, K width of a head.
 """
@@ -18,8 +18,8 @@ class ShortConfig(NamedTuple):
     loop: bool
 
 
-# By compute capability, 8 for all without products of 64 rows in one instruction of several warps; then by
-# BLOCK_K and bytes of a number, then by BLOCK_N: the texts that there is a kernel for.
+# By compute capability (8 for all GPUs without 64-row products in one instruction of several warps); then by
+# BLOCK_K and bytes per number, then by BLOCK_N: the text lengths that there is a kernel for.
 _NARROW = {32: ShortConfig(4, 4, True), 64: ShortConfig(4, 4, True), 128: ShortConfig(8, 8, False)}
 _WIDE_PRODUCTS = {
     (16, 2): {64: _NARROW[64], 128: _NARROW[128]},  # of 32 positions, bfloat16 spills with Triton 3.6
@@ -37,12 +37,12 @@ SHORT: dict[int, dict[tuple[int, int], dict[int, ShortConfig]]] = {
 
 
 def short_configs(device: torch.device, width: int, size: int) -> dict[int, ShortConfig]:
-    """Return the configurations for short texts by BLOCK_N; none where the kernels for tiles have to do."""
+    """Return the configurations for short texts by BLOCK_N; none if only the tiled kernels can be used."""
     capability = torch.cuda.get_device_capability(device)[0] if device.type == "cuda" else 9
     return SHORT.get(capability, SHORT[8]).get((block_width(width), size), {})
 
 
 def short_block(p: torch.Tensor) -> int:
-    """Return the BLOCK_N of the kernels for short texts that take a padded [B, H, N, K], 0 where those for tiles do."""
+    """Return the BLOCK_N of the short-text kernel for a padded [B, H, N, K]; 0 if the tiled kernels process it."""
     configs = short_configs(p.device, p.shape[-1], p.element_size())
     return next((block for block in configs if block >= p.shape[2]), 0)

@@ -3,27 +3,27 @@
 # ruff: noqa: ANN001, ANN202
 """Metric attention of short texts: a text and head fits one block of threads, r, S and D whole on chip.
 
-A program has one head, unpacks M once, and goes through every so-many-th text, what it sums of dM in registers. Where
-registers do not last for that (LOOP = False) a backward program has one text, and the sum is made afterwards.
+A program has one head, unpacks M once, and loops over every num_programs-th text, with its sum of dM in registers. If
+registers do not suffice for that (LOOP = False), a backward program has one text, and the sum is made afterwards.
 
     q = scale p M     r = q p^T     S = softmax(r)     t = S p
 
     D = dt p^T     delta = rowsum(S D)     A = S (D - delta)     R = A + A^T
     G = scale R p     dp = S^T dt + G M     dM = 1/2 sum p^T G, then its symmetric part
 
-Of a pair of positions: 2 products and 1 exponential forward, 4 products (r, D, S^T dt, R p) and 1 exponential backward;
-of a position q, and in the backward q, G M and p^T G.
+Per pair of positions: 2 products and 1 exponential forward, 4 products (r, D, S^T dt, R p) and 1 exponential backward;
+per position q, and in the backward q, G M and p^T G.
 
-Against the kernels of `_triton.py`, which see a text in tiles: S' = S^T and D' = D^T are transposes, for which those
-have a product and an exponential each; delta is the sum it stands for, not made from a rounded t; the backward reads
-neither t nor lse, for the softmax is made again from r; and a step is three launches, five where K is above 64, when M
-is made full beforehand, once each way.
+Compared with the kernels of `_triton.py`, which see a text in tiles: S' = S^T and D' = D^T are transposes, for which
+those need a product and an exponential each; delta is the sum it stands for, not computed from a rounded t; the
+backward reads neither t nor lse, since the softmax is recomputed from r; and a step is three launches, or five if K is
+above 64, as M is then unpacked beforehand, once each way.
 
 One-term q, in the 16-bit types: r_ij and r_ji come from one r here, and rows of S sum to 1, whatever q was rounded to.
-What is left of that rounding is an error of r of |r| 2^-9 (bfloat16) and less, which matters where |r| is large. Each
-text decides that for itself from what it has at hand: where the largest r of some row is beyond LOUD either way, q's
-second term is added, one product more. The backward finds the same from the same r. The host is not asked. CAUSAL, what
-comes later must not change what was before, not even in this: there q always has two terms.
+What remains of that rounding is an error of r of up to |r| 2^-9 (bfloat16), which matters if |r| is large. This is
+decided per text, on the device: if the largest r of some row exceeds LOUD in absolute value, q's second term is added,
+one product more. The backward decides the same from the same r. The host is not involved. If CAUSAL, later positions
+must not change earlier ones, not even in this way: there q always has two terms.
 
 Launched from `_launch_short.py`. Types, letters and strides are those of `_triton.py`. In a packed batch `bounds` is
 the texts' part of the table of `texts.py`, and slots are its rows: a launch may take the texts of one size class.
@@ -34,15 +34,15 @@ import triton.language as tl
 
 from textcls_kernels.attention._triton import LOG2E, _dot, _exp, _load, _scale, _store, _two_terms
 
-# Beyond this |r| one term of q is not enough; one term keeps r to 2^-9 of it, 0.06 in bfloat16.
+# Above this |r| one term of q is not enough; one term keeps r to within 2^-9 of it, 0.06 in bfloat16.
 LOUD = tl.constexpr(32.0)
-NEVER = tl.constexpr(-1e30)  # the r of what is not a position: finite, so that an empty text makes no NaN
+NEVER = tl.constexpr(-1e30)  # the r where there is no position: finite, so that an empty text gives no NaN
 
 
 @triton.jit
 def _unpacked(metric, m_r, m_c, kind: tl.constexpr, K: tl.constexpr, BLOCK_K: tl.constexpr, PREPARED: tl.constexpr,
               PACKED_METRIC: tl.constexpr):  # fmt: skip
-    """The symmetric part of a head's metric, with zeros up to BLOCK_K; PREPARED, it is that already."""
+    """The symmetric part of a head's metric, with zeros up to BLOCK_K; if PREPARED, the metric is that already."""
     row, column = tl.arange(0, BLOCK_K)[:, None], tl.arange(0, BLOCK_K)[None, :]
     if PREPARED:
         return tl.load(metric + row * BLOCK_K + column)
@@ -70,7 +70,7 @@ def _text(bounds, slot, N, RAGGED: tl.constexpr, PACKED: tl.constexpr):
 
 @triton.jit
 def _second_term(p_i, metric_KK, scale, HALF: tl.constexpr, PRECISION: tl.constexpr):
-    """What r gets from the second term of q. q is made again: kept for what is rare, it would cost registers."""
+    """What the second term of q adds to r; q is recomputed, as keeping it for this rare case would cost registers."""
     _, low = _two_terms(_dot(p_i, metric_KK, PRECISION) * _scale(scale, HALF), p_i.dtype)
     return _dot(low, tl.trans(p_i), PRECISION)
 
@@ -90,7 +90,7 @@ def _softmax(
     """exp(r - the largest of its row), and the sums of rows. Rows that are not positions have p = 0 and r = 0."""
     q = (_dot(p_i, metric_KK, PRECISION) * _scale(scale, HALF)).to(p_i.dtype)
     r = _dot(q, tl.trans(p_i), PRECISION)
-    if CAUSAL:  # of a row inside the text, which alone is kept, also those beyond it
+    if CAUSAL:  # for rows inside the text, the only ones kept, this also masks keys beyond the text
         r = tl.where(rows[None, :] <= rows[:, None], r, NEVER)
     elif not EVEN:
         r = tl.where(rows[None, :] < length, r, NEVER)
@@ -116,12 +116,12 @@ def _text_backward(p, metric_KK, bounds, dout, dp, slot, rows, head,
     p_i = _load(p + text * p_b + head * p_h + start * p_n, rows, length, p_n, p_k, K, BLOCK_K, EVEN)
     dt_i = _load(dout + text * d_b + head * d_h + start * d_n, rows, length, d_n, d_k, K, BLOCK_K, EVEN)
     s, total = _softmax(p_i, metric_KK, rows, length, scale, EVEN, HALF, PRECISION, CAUSAL)
-    # A is made from S as it was rounded, so that one S is kept and rows of A sum to 0 all the same.
+    # A is computed from the rounded S, so that only one S is kept and the rows of A still sum to 0.
     s_low = (s / total[:, None]).to(p_i.dtype)
     s = s_low.to(tl.float32)
     d = _dot(dt_i, tl.trans(p_i), PRECISION)
     a = s * (d - (tl.sum(s * d, 1) / tl.sum(s, 1))[:, None])
-    if not HALF:  # near one-hot softmax delta's own rounding counts in float32
+    if not HALF:  # near a one-hot softmax, delta's own rounding matters in float32
         a -= s * tl.sum(a, 1)[:, None]
     a_low = a.to(p_i.dtype)  # a transpose of 16 bits costs half; R is symmetric to the bit
     big_r = (a_low.to(tl.float32) + tl.trans(a_low).to(tl.float32)).to(p_i.dtype)
@@ -140,7 +140,7 @@ def short_forward_kernel(
     RAGGED: tl.constexpr, PACKED: tl.constexpr, EVEN: tl.constexpr, HALF: tl.constexpr, PRECISION: tl.constexpr,
     CAUSAL: tl.constexpr,
 ):  # fmt: skip
-    """T of every num_programs-th of the `texts` texts from slot `first` on, of one head; grid (programs, heads)."""
+    """Store t of every num_programs-th of `texts` texts from slot `first` on, of one head; grid (programs, heads)."""
     head = tl.program_id(1).to(tl.int64)
     rows = tl.arange(0, BLOCK_N)
     metric_KK = _unpacked(metric + head * m_h, m_r, m_c, p.dtype.element_ty, K, BLOCK_K, PREPARED, PACKED_METRIC)
@@ -165,7 +165,7 @@ def short_backward_kernel(
 ):  # fmt: skip
     """Gradient dp of the same texts, and their p^T G in partial[first_partial + program, head].
 
-    LOOP, a program sums over its texts in registers; else it has one text, and adds to what is there `again`.
+    If LOOP, a program sums over its texts in registers; else it has one text, and if `again` adds to what is there.
     """
     head = tl.program_id(1).to(tl.int64)
     rows = tl.arange(0, BLOCK_N)

@@ -1,7 +1,7 @@
 # mypy: disable-error-code="import-not-found, import-untyped, no-untyped-def, no-untyped-call, no-any-return"
 # mypy: disallow-untyped-decorators=False
 # ruff: noqa: ANN001, ANN202
-"""Metric attention fused, tile by tile, forward and backward; and what pools by seeds. Launched from `_launch.py`.
+"""Metric attention fused, tile by tile, forward and backward; and pooling by seeds. Launched from `_launch.py`.
 
 Forward, for a tile i of positions as queries and every tile j of its text as keys AND values, loaded once:
 
@@ -19,10 +19,10 @@ that it is to get without atomics, in a fixed order: the same bits on every run.
     G_i += scale R p_j      V_i += S' dt_j      e_i += rowsum(S (D - delta_i))   then G_i -= 2 scale e_i t_i
     dp_i = G_i M + V_i      dM = 1/2 sum_i p_i^T G_i, then its symmetric part
 
-delta has the rounding of t, which in 16 bits is larger than all of R where a softmax is near one-hot. What it is off
-by, e, is known only when the pass is over: R lacked -S e_i - S' e_j. In dM = 1/2 sum_i p_i^T G_i, of which the
-symmetric part counts, both terms come to -sum_i e_i p_i^T t_i / 2: what -2 e_i t_i in G_i makes up for, without a
-second pass. In dp that makes up for the term of i and, where the softmax is near one-hot, for that of j.
+delta has the rounding of t, which in 16 bits is larger than all of R if a softmax is near one-hot. Its error, e, is
+known only after the pass: R lacked -S e_i - S' e_j. In dM = 1/2 sum_i p_i^T G_i, of which the symmetric part counts,
+both terms come to -sum_i e_i p_i^T t_i / 2, which -2 e_i t_i in G_i corrects without a second pass. In dp that corrects
+the term of i and, if the softmax is near one-hot, that of j.
 
 CAUSAL: i sees j where j <= i, so that S = 0 for the j after i and S' = 0 for those before it. The forward stops at the
 diagonal; the backward visits all tiles, those before i for S and those after it for S', and saves no product.
@@ -34,12 +34,12 @@ Operands of a product are in p's type (q in two terms in the 16-bit types, below
 operands are multiplied as three TF32 products ("tf32x3"), which keeps float32's accuracy on the tensor cores.
 
 HALF, the 16-bit types, differ from float32 in two ways.
-- Base 2: q holds the factor log2(e), so that exp is the hardware's exp2; lse is then in base 2. In float32 the rounding
+- Base 2: q includes the factor log2(e), so exp is the hardware's exp2; lse is then in base 2. In float32 the rounding
   of that factor, times |r|, would be the largest error of all.
 - q in two terms: the symmetry of r is exact only in exact arithmetic. With q rounded to 16 bits r_ij differs from r_ji,
   and columns of S' miss 1 by 0.2 % at |r| = 12 and 4 % at |r| = 120. So q = high + low, one product more a tile.
 
-WIDE: where the tiles of i do not fit the registers, q waits in memory and the products over K run CHUNK columns at a
+WIDE: if the tiles of i do not fit the registers, q is kept in memory and the products over K run CHUNK columns at a
 time, their operands read again for every tile j.
 
 The source's kernel doubles terms that are not equal (see `reference.py`); nothing of it is used.
@@ -47,7 +47,7 @@ The source's kernel doubles terms that are not equal (see `reference.py`); nothi
 Letters: i rows of a tile of queries, j of keys; K width, BLOCK_K = K rounded up to a power of two, at least 16.
 A padded batch is [B, H, N, K] with `bounds` = lengths [B]; a packed one is [T, H, K] with `bounds` = the tiles in the
 table of `texts.py` (the seed kernels: cu_lengths [B + 1]) and a batch stride of 0.
-Counts change from batch to batch, so that the compiler is told not to make a variant for 1 and for multiples of 16.
+Counts change from batch to batch, so the compiler must not make variants for 1 and for multiples of 16.
 Strides are named by tensor and dimension: p_n is p's from a position to the next; o t, d dt, g dp, l lse and delta,
 m the metric, s seeds, w weights, x dweights, y dpooled; b text, h head, n position, k width, r row, c column, s seed.
 """
@@ -63,7 +63,7 @@ TABLE_TILE = tl.constexpr(TILE)
 
 @triton.jit
 def _dot(a, b, PRECISION: tl.constexpr):
-    """A b, summed in float32. Triton's interpreter multiplies bfloat16 wrongly; there PRECISION is "upcast"."""
+    """Return a b, summed in float32; Triton's interpreter multiplies bfloat16 wrongly: PRECISION is "upcast" there."""
     if PRECISION == "upcast":
         return tl.dot(a.to(tl.float32), b.to(tl.float32), input_precision="ieee")
     return tl.dot(a, b, input_precision=PRECISION)
@@ -130,7 +130,7 @@ def prepare_metric_kernel(
     metric, full, m_h, m_r, m_c, K: tl.constexpr, BLOCK_K: tl.constexpr, PACKED_METRIC: tl.constexpr,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Full = symmetric part of the metric in p's type, with zeros up to BLOCK_K; grid (blocks of it, heads)."""
+    """Fill `full` with the symmetric part of the metric in p's type, zeros up to BLOCK_K; grid (its blocks, heads)."""
     head = tl.program_id(1).to(tl.int64)
     place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     row, column = place // BLOCK_K, place % BLOCK_K
@@ -148,14 +148,14 @@ def prepare_metric_kernel(
 
 @triton.jit
 def _two_terms(q, kind: tl.constexpr):
-    """Q as a sum of two numbers of a shorter type."""
+    """Split q into a sum of two numbers of a shorter type."""
     high = q.to(kind)
     return high, (q - high.to(tl.float32)).to(kind)
 
 
 @triton.jit
 def _exp(x, HALF: tl.constexpr):
-    """2^x in the 16-bit types, whose scores hold the factor log2(e) already; e^x in float32."""
+    """2^x in the 16-bit types, whose scores contain the factor log2(e) already; e^x in float32."""
     return tl.math.exp2(x) if HALF else tl.math.exp2(x * LOG2E)
 
 
@@ -171,7 +171,7 @@ def _scale(scale, HALF: tl.constexpr):
 
 @triton.jit
 def _scores(high, low, p_j, PRECISION: tl.constexpr, HALF: tl.constexpr):
-    """R = q p_j^T of a tile."""
+    """Return r = q p_j^T of a tile."""
     r = _dot(high, tl.trans(p_j), PRECISION)
     if HALF:
         r += _dot(low, tl.trans(p_j), PRECISION)
@@ -187,7 +187,7 @@ def forward_kernel(
     RAGGED: tl.constexpr, PACKED: tl.constexpr, EVEN: tl.constexpr, HALF: tl.constexpr, PRECISION: tl.constexpr,
     WIDE: tl.constexpr, CAUSAL: tl.constexpr,
 ):  # fmt: skip
-    """T and lse of one tile of one head; grid (slots, heads)."""
+    """Store t and lse of one tile of one head; grid (slots, heads)."""
     head = tl.program_id(1).to(tl.int64)
     text, start, length, first, limit = _locate(bounds, tl.program_id(0), N, BLOCK_M, RAGGED, PACKED)
     text = text.to(tl.int64)
@@ -223,7 +223,7 @@ def forward_kernel(
         p_j = _load(p, keys, length, p_n, p_k, K, BLOCK_K, EVEN)
         if not WIDE:
             r = _scores(high, low, p_j, PRECISION, HALF)
-        if CAUSAL:  # of a row inside the text, which alone is kept, also those beyond it
+        if CAUSAL:  # for rows inside the text, the only ones kept, this also masks keys beyond the text
             r = tl.where(keys[None, :] <= rows[:, None], r, float("-inf"))
         elif not EVEN:
             r = tl.where(keys[None, :] < length, r, float("-inf"))
@@ -247,7 +247,7 @@ def delta_kernel(
     out, dout, delta, o_b, o_h, o_n, o_k, d_b, d_h, d_n, d_k, l_b, l_h, N,
     K: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    """Delta = rowsum(dt * t) of BLOCK_M rows of one head; grid (tiles x texts, heads)."""
+    """Store delta = rowsum(dt * t) of BLOCK_M rows of one head; grid (tiles x texts, heads)."""
     tiles = tl.cdiv(N, BLOCK_M)
     text, head = (tl.program_id(0) // tiles).to(tl.int64), tl.program_id(1).to(tl.int64)
     rows = ((tl.program_id(0) % tiles) * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)
@@ -336,7 +336,7 @@ def backward_kernel(
 
         t_i = _load(out + text * g_b + head * g_h + start * g_n, rows, length, g_n, g_k, K, BLOCK_K, EVEN)
         g -= (2 * gap)[:, None] * t_i.to(tl.float32)
-        # dp's place holds G until G M replaces it; a row of it belongs to this program alone.
+        # dp's memory contains G until G M replaces it; its rows belong to this program alone.
         dp_t = dp + text * g_b + head * g_h + start * g_n
         g_low = (g * scale).to(p.dtype.element_ty)
         _store(dp_t, g_low, rows, limit, g_n, g_k, K, BLOCK_K)
@@ -344,7 +344,7 @@ def backward_kernel(
         v += _times_metric(dp_t, rows, limit, g_n, g_k, metric, K, BLOCK_M, BLOCK_K, CHUNK, PRECISION)
         tl.debug_barrier()
         _store(dp_t, v, rows, limit, g_n, g_k, K, BLOCK_K)
-        # The sum over tiles lives in memory, not in registers, which are short; nobody else writes there.
+        # The sum over tiles is in memory, not in registers, which are scarce; no other program writes there.
         for first_column in tl.range(0, BLOCK_K, CHUNK, num_stages=1):
             p_part = _part(p_t, rows, length, p_n, p_k, first_column, K, CHUNK)
             part = first_column + tl.arange(0, CHUNK)
@@ -360,7 +360,7 @@ def metric_gradient_kernel(
     partial, dmetric, programs, K: tl.constexpr, BLOCK_K: tl.constexpr, PACKED_METRIC: tl.constexpr,
     ROWS: tl.constexpr, EDGE: tl.constexpr,
 ):  # fmt: skip
-    """Gradient dM = 1/4 sum over programs of (X + X^T), in order, full or packed; grid (squares of K x K, heads)."""
+    """Store dM = 1/4 sum over programs of (X + X^T), in order, full or packed; grid (squares of K x K, heads)."""
     head, heads = tl.program_id(1), tl.num_programs(1)
     squares = (K + EDGE - 1) // EDGE
     place = tl.arange(0, EDGE * EDGE)
@@ -375,7 +375,7 @@ def metric_gradient_kernel(
         acc += tl.load(base + (row * BLOCK_K + column)[None, :], mask=mask, other=0.0)
         acc += tl.load(base + (column * BLOCK_K + row)[None, :], mask=mask, other=0.0)
     total = tl.sum(acc, 0) * 0.25
-    if PACKED_METRIC:  # a number off the diagonal stands in two places of M
+    if PACKED_METRIC:  # a number off the diagonal is in two places of M
         number = row * K - row * (row - 1) // 2 + column - row
         total = tl.where(row == column, total, 2 * total).to(dmetric.dtype.element_ty)
         tl.store(dmetric + head * (K * (K + 1) // 2) + number, total, mask=(row <= column) & inside)
@@ -409,7 +409,7 @@ def seed_forward_kernel(
         p_j = _load(p, keys, length, p_n, p_k, K, BLOCK_K, EVEN)
         r = _scores(high, low, p_j, PRECISION, HALF)
         r = tl.where(keys[None, :] < length, r, float("-inf"))
-        # The weights' place holds r until the sum is known: S numbers a position, where p has K.
+        # The weights' memory contains r until the sum is known: S numbers per position, whereas p has K.
         mask = (seed[:, None] < S) & (keys[None, :] < length)
         tl.store(weight + seed[:, None] * w_s + keys[None, :], r, mask=mask)
         new_top = tl.maximum(top, tl.max(r, 1))

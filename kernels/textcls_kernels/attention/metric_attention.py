@@ -4,12 +4,12 @@
 
 All d of a text are valid for each of its c, or with `causal` those that are not after c.
 
-`impl` says what computes it, and is never changed behind the caller's back:
+`impl` chooses the implementation, and is never changed behind the caller's back:
 
     "reference"   plain PyTorch (`reference.py`): any device, any floating type, memory quadratic in N
     "triton"      the fused kernels (`_short.py`, `_triton.py`): CUDA; float16, bfloat16, float32; memory linear in N
-    "auto"        "triton" for tensors on a CUDA device, else "reference"; `resolve_impl` tells which
-    "sdpa"        PyTorch's own attention (`sdpa.py`), of `metric_attention` and padded batches alone: for long texts
+    "auto"        "triton" for tensors on a CUDA device, else "reference"; `resolve_impl` says which
+    "sdpa"        PyTorch's own attention (`sdpa.py`), only for `metric_attention` of padded batches: for long texts
 
 Letters: B texts, H heads, N positions, T positions of all texts together, S seeds, K width of a head.
 """
@@ -41,7 +41,7 @@ def _checked(
     cu_lengths: torch.Tensor | PackedTexts | None,
     seeds: torch.Tensor | None = None,
 ) -> PackedTexts | None:
-    """Check all arguments, and return the texts of a packed batch, None of a padded one."""
+    """Check all arguments, and return the texts of a packed batch, or None for a padded one."""
     ends = cu_lengths.cu_lengths if isinstance(cu_lengths, PackedTexts) else cu_lengths
     check_arguments(p, metric, lengths, ends, seeds)
     if isinstance(cu_lengths, PackedTexts):
@@ -51,7 +51,7 @@ def _checked(
 
 
 def _product_with_transpose(factor: torch.Tensor) -> torch.Tensor:
-    """Return L L^T [H, K, K]. Packed numbers hold L's transpose row by row; a full L may be any square matrix."""
+    """Return L L^T [H, K, K]; packed numbers are L's transpose row by row; a full L may be any square matrix."""
     lower_HKK = factor if factor.dim() == 3 else unpack_metric(factor).tril()
     return lower_HKK @ lower_HKK.mT
 
@@ -72,11 +72,11 @@ def metric_attention(
         p: [B, H, N, K], padded to N; or [T, H, K], texts end to end, with `cu_lengths`. float16, bfloat16, float32,
             and float64 for the reference; 8 <= K <= 128; any strides; N, T and B may be 0.
         metric: [H, K(K + 1)/2] (`pack_metric`) or [H, K, K], of which the symmetric part counts; p's type or float32.
-        lengths: the valid positions of each text come first; [B], int32 or int64, 0 to N (clamped). None: all are.
-        cu_lengths: 0 and the end of each text, the last at T; [B + 1], int32 or int64. Its values are checked, for
-            which a GPU is waited for; `packed_texts` does that once for all layers, and its answer is taken here.
-        semidefinite: `metric` holds L, and the metric is L L^T: r_cc >= 0 and r_cd is a scalar product.
-        causal: a position sees itself and those before it in its text; what comes later changes nothing.
+        lengths: how many first positions of each text are valid; [B], int32 or int64, 0 to N (clamped). None: all.
+        cu_lengths: 0 and the end of each text, the last at T; [B + 1], int32 or int64. Checking its values waits for
+            the GPU; `packed_texts` does that once for all layers, and its result is accepted here.
+        semidefinite: `metric` is L, and the metric is L L^T: r_cc >= 0 and r_cd is a scalar product.
+        causal: a position sees only itself and those before it in its text.
         impl: "auto", "reference", "triton" or "sdpa"; see the module.
 
     Returns:

@@ -17,7 +17,7 @@ def packed_width(numbers: int) -> int | None:
 
 
 def _places(width: int, device: torch.device) -> torch.Tensor:
-    """Where each entry of the full matrix lies among the packed numbers; int64 [K, K], symmetric."""
+    """The index of each entry of the full matrix among the packed numbers; int64 [K, K], symmetric."""
     row, column = torch.arange(width, device=device)[:, None], torch.arange(width, device=device)[None, :]
     low, high = torch.minimum(row, column), torch.maximum(row, column)
     return low * width - low * (low - 1) // 2 + high - low

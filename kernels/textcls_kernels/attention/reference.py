@@ -4,9 +4,9 @@
     s_c: = softmax over the valid d of r_cd     0 where c or d is not valid
     t_ck = sum_d s_cd p_dk                      keys and values are the same tensor
 
-Causal attention is the same over d <= c: what a position gets does not depend on what comes after it.
+Causal attention is the same over d <= c: the result for a position does not depend on what comes after it.
 
-The seed attention is the same with learned vectors in the place of p_c. Gradients are autograd's.
+The seed attention is the same with learned vectors in place of p_c. Gradients are autograd's.
 
 Source: NLP MetaFormer, "CUDA Kernel of the Metric Tensor Attention", whose first equation this is. Its packed
 expansion, and its kernel with it, is NOT this function: off the diagonal of M it doubles p_ck p_dl where the two cross
@@ -26,10 +26,10 @@ from textcls_kernels.attention.packing import symmetric
 
 
 def _masked_softmax(r: torch.Tensor, valid: torch.Tensor | None) -> torch.Tensor:
-    """Softmax over the last dimension and over valid entries alone; all zero where there is none."""
+    """Softmax over the valid entries of the last dimension; all zero if there is none."""
     if valid is None:
         return r.softmax(-1)
-    # The least finite number, not -inf: a row without a valid entry would be NaN, in its gradient too.
+    # The least finite number, not -inf, with which a row without a valid entry would be NaN, and so its gradient.
     return r.masked_fill(~valid, torch.finfo(r.dtype).min).softmax(-1).masked_fill(~valid, 0)
 
 

@@ -1,7 +1,7 @@
 """Metric attention by PyTorch's own `scaled_dot_product_attention`, with queries q = p M and p as keys and values.
 
-The same function as the twin's, in memory linear in N where PyTorch has a kernel for that, which is its own choice.
-For long texts, where products bound the work. Near one-hot softmax its dM is less exact in 16 bits than the kernels'.
+The same function as the twin's, in memory linear in N if PyTorch has a kernel for that and chooses it.
+For long texts, where products bound the work. Near a one-hot softmax its 16-bit dM is less exact than the kernels'.
 
 Letters: B texts, H heads, N positions, K width of a head, C and D positions as queries and as keys.
 """
@@ -22,7 +22,7 @@ def metric_attention(
     place_N = torch.arange(p_BHNK.shape[2], device=p_BHNK.device)
     padding_B1N1 = (place_N >= lengths_B[:, None])[:, None, :, None]
     p_BHNK = p_BHNK.masked_fill(padding_B1N1, 0)
-    # All see the first position, that of an empty text too: of a row that sees nothing not every kernel makes zero.
+    # All see the first position, even of an empty text: not every kernel gives zero for a row that sees nothing.
     seen_BHCD = ((place_N < lengths_B[:, None]) | (place_N == 0))[:, None, None]
     if causal:
         seen_BHCD = seen_BHCD & (place_N[:, None] >= place_N)

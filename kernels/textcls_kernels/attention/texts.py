@@ -1,8 +1,8 @@
-"""Texts laid end to end: which rows are whose, checked once and cut into work for the kernels.
+"""Texts laid end to end: which rows belong to which text, checked once and divided into work for the kernels.
 
-Kernels are told where each text and each tile of rows lies, longest text first, so that none has to search for it, and
-so that texts of one size class stand together. That takes reading the lengths, for which a GPU must be waited for:
-once a batch with `packed_texts`, whose answer serves every layer and both directions, else once a call.
+Kernels are given the place of each text and each tile of rows, longest text first, so that none has to search for it,
+and so that texts of one size class are together. That requires reading the lengths, which waits for the GPU: once per
+batch with `packed_texts`, whose result serves every layer and both directions, else once per call.
 
 The work is an operator of PyTorch, so that it is part of what `torch.compile` and `torch.export` trace.
 
@@ -16,11 +16,11 @@ import torch
 from textcls_kernels.attention.validation import check_cu_lengths, check_ends
 
 TILE = 64  # rows of a tile in the table; a kernel with smaller tiles cuts these
-LIMITS = (-1, 0, 32, 64, 128)  # counts tells how many texts are longer than each: all B, those that are not empty...
+LIMITS = (-1, 0, 32, 64, 128)  # `counts` has how many texts are longer than each: all B, those that are not empty...
 
 
 class PackedTexts(NamedTuple):
-    """A packed batch's texts, checked; made by `packed_texts`, accepted in the place of `cu_lengths`."""
+    """A packed batch's texts, checked; made by `packed_texts`, accepted in place of `cu_lengths`."""
 
     cu_lengths: torch.Tensor
     """0 and the end of each text; int32 [B + 1], where p lies."""
@@ -34,17 +34,17 @@ class PackedTexts(NamedTuple):
 
 
 def packed_texts(cu_lengths: torch.Tensor, rows: int) -> PackedTexts:
-    """Check where texts lie in a packed batch, and prepare the kernels' work.
+    """Check where the texts of a packed batch are, and prepare the kernels' work.
 
     Args:
-        cu_lengths: 0 and the end of each text, [B + 1], int32 or int64, on p's device; a GPU is waited for.
+        cu_lengths: 0 and the end of each text, [B + 1], int32 or int64, on p's device; this waits for a GPU.
         rows: T, the number of p's rows, where the last text ends.
 
     Returns:
         What `metric_attention` and `seed_metric_attention` take as `cu_lengths`.
 
     Raises:
-        ValueError: it does not start at 0, decreases, or does not end at `rows`; or it is no [B + 1].
+        ValueError: it does not start at 0, decreases, or does not end at `rows`; or its shape is not [B + 1].
         TypeError: it is not int32 or int64.
     """
     check_cu_lengths(cu_lengths)
@@ -53,7 +53,7 @@ def packed_texts(cu_lengths: torch.Tensor, rows: int) -> PackedTexts:
 
 
 def _table_rows(texts: int, rows: int) -> int:
-    """Rows that suffice for the table of any lengths: rounding up to tiles adds less than one a text."""
+    """The number of rows that suffices for any lengths: rounding up to tiles adds less than one per text."""
     return 2 * texts + rows // TILE
 
 

@@ -1,8 +1,8 @@
 """Every rule about the arguments, in one pure function that all implementations run.
 
-A message holds the rule, what was expected, and what was got. `check_arguments` looks at shapes, types and devices
-alone: reading values would wait for the GPU and could not be traced. Where texts end in a packed batch decides what
-memory is read, so that it is read and checked all the same, by `check_ends` in an operator (`texts.py`). Out-of-range
+A message contains the rule, what was expected, and what was given. `check_arguments` looks only at shapes, types and
+devices: reading values would wait for the GPU and could not be traced. The ends of texts in a packed batch decide what
+memory is read, so they are read and checked all the same, by `check_ends` in an operator (`texts.py`). Out-of-range
 lengths of a padded batch are clamped by every implementation.
 
 Letters: B texts, H heads, N positions, T positions of all texts together, S seeds, K width of a head.

@@ -7,8 +7,8 @@
     a_t = w_t / n     y = sum_t a_t x_t     l = b + sum_s head_s . (keep_s y_s)     dl = what the loss asks of l
     g_s = keep_s sum_c dl_c head_cs
 
-The forward ends with dl and g, for it has all that they need in registers; the head is read twice, once for the sum of
-the softmax of labels, once for dl. The backward, with h_t = a_t (g . x_t) and H = sum_t h_t, for each seed:
+The forward ends with dl and g, since it has all that they need in registers; the head is read twice, once for the sum
+of the softmax of labels, once for dl. The backward, with h_t = a_t (g . x_t) and H = sum_t h_t, for each seed:
 
     dz_t = h_t - f_t H     dx_t = sum_s (a_ts g_s + dz_ts query_s)     dquery_s = sum_b sum_t dz_ts x_t
 
@@ -16,8 +16,8 @@ f_t = d log n / dz_t is the token's fraction of what it was divided by, w_t^2 q_
 without. Under NORM y is that of w as of the softmax p, whose own sum falls out of p / sqrt(sum p^2 q), and is not
 needed but as a bound: where n is less than LEAST_NORM of it, n is that constant times the sum, and f_t is p_t.
 
-The scores are kept, so that both kernels have the same bits of them: at |z| = 1e4 their rounding is 1e-3. H is summed
-from the same h, in a pass of its own over x, which is then in the cache: of one token alone dz is exactly 0.
+The scores are kept, so that both kernels use exactly the same ones: at |z| = 1e4 their rounding is 1e-3. H is summed
+from the same h, in a pass of its own over x, which is then in the cache: for a single token dz is exactly 0.
 
 A program has one view and text; grid (texts, views). Numbers of tokens and labels change from batch to batch and from
 model to model, and no variant is made for them. Optional tensors come with a flag, and are not read without it.
@@ -99,7 +99,7 @@ def _logits(head, bias, y_SD, first, C, D: tl.constexpr, S: tl.constexpr,
 
 @triton.jit
 def _mass(target, weight, text, c, C, HARD: tl.constexpr):
-    """What each label of a block counts by its probability; a hard label that is none counts nothing."""
+    """The weight of each label of a block times its probability; an invalid hard label counts nothing."""
     weight_C = tl.load(weight + c, mask=c < C, other=0.0)
     if HARD:
         return tl.where(tl.load(target + text) == c, weight_C, 0.0)
@@ -108,7 +108,7 @@ def _mass(target, weight, text, c, C, HARD: tl.constexpr):
 
 @triton.jit
 def _set_cost(target, weight, absent, text, c, logit_C, C, focus):
-    """The cost of a sigmoid's answers by label, and its derivative, from powers of e that are no larger than 1."""
+    """The cost of a sigmoid's answers by label, and its derivative, from exponentials of at most 1."""
     target_C = tl.load(target + text * C + c, mask=c < C, other=0.0)
     present_C = tl.load(weight + c, mask=c < C, other=0.0) * target_C
     absent_C = tl.load(absent + c, mask=c < C, other=0.0) * (1.0 - target_C)
@@ -169,7 +169,7 @@ def _pool(x, squared_norm, query_SD, added, score, seen, place, tokens, T, D: tl
 @triton.jit
 def _label_sums(head, bias, target, weight, text, y_SD, C, D: tl.constexpr, S: tl.constexpr, BLOCK_C: tl.constexpr,
                 BLOCK_S: tl.constexpr, BLOCK_D: tl.constexpr, HARD: tl.constexpr):  # fmt: skip
-    """The largest logit, the sum of exp(logit - that), and of what labels count."""
+    """The largest logit, the sum of exp(logit - that), and the sum of the labels' weights."""
     top = tl.full((), -INF, tl.float32)
     total = tl.zeros((), tl.float32)
     mass = tl.zeros((), tl.float32)
@@ -232,7 +232,7 @@ def readout_forward_kernel(
 @triton.jit
 def _weights(x, squared_norm, score, seen, g_SD, place, begin, tokens, T, D: tl.constexpr, S: tl.constexpr,
              BLOCK_T: tl.constexpr, BLOCK_S: tl.constexpr, BLOCK_D: tl.constexpr, NORM: tl.constexpr):  # fmt: skip
-    """Of a block of tokens x, a, f and h."""
+    """The x, a, f and h of a block of tokens."""
     x_T1D = _vectors(x + place * T * D, begin, tokens, D, BLOCK_T, BLOCK_D)
     s, t = tl.arange(0, BLOCK_S), begin + tl.arange(0, BLOCK_T)
     seen += place * (3 * S)

@@ -1,4 +1,4 @@
-"""From tensors to the kernels of the readout: grids, tile sizes, and what is left to PyTorch. Needs Triton.
+"""From tensors to the readout kernels: grids, tile sizes, and the parts left to PyTorch. Needs Triton.
 
 Letters: V views, B texts, T tokens of the longest text, D width, S seeds, C labels, X = S D.
 """
@@ -10,16 +10,16 @@ import torch
 from textcls_kernels.launching import block_width, launch
 from textcls_kernels.readout import _kernels
 
-# Numbers that a program holds of a block of tokens or of labels, for all seeds: 32 a thread, chosen to build without
+# Numbers that a program keeps for a block of tokens or of labels, for all seeds: 32 per thread, chosen to build without
 # spills; not tuned on a GPU.
 TILE = 4096
 MOST_ROWS = 64
-# All that a thread may have: left to itself, the assembler spills a word or two for more programs at once.
+# The most that a thread may have; otherwise the assembler spills a word or two to run more programs at once.
 REGISTERS = 255
 
 
 class Kept(NamedTuple):
-    """What a forward keeps for its backward; `_kernels.py` says what each is."""
+    """What a forward keeps for its backward; `_kernels.py` explains each field."""
 
     dlogits_VBC: torch.Tensor
     y_VBX: torch.Tensor
@@ -29,7 +29,7 @@ class Kept(NamedTuple):
 
     @classmethod
     def empty(cls, x_VBTD: torch.Tensor, head_VCX: torch.Tensor, seeds: int) -> "Kept":
-        """Return room for it."""
+        """Return uninitialized tensors for all fields."""
         views, texts, tokens, _ = x_VBTD.shape
         _, labels, columns = head_VCX.shape
         last = (labels,), (columns,), (columns,), (tokens, seeds), (3, seeds)
@@ -37,7 +37,7 @@ class Kept(NamedTuple):
 
 
 def readout_constants(width: int, seeds: int, labels: int) -> dict[str, Any]:
-    """Return the sizes that both kernels are compiled with."""
+    """Return the constants that both kernels are compiled with."""
     block, seed_block = block_width(width), _power(seeds)
     rows = max(1, min(MOST_ROWS, TILE // (block * seed_block)))
     sizes = {"D": width, "S": seeds, "BLOCK_D": block, "BLOCK_S": seed_block}
@@ -99,7 +99,7 @@ def backward(
     added: bool,
     norm: bool,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return the gradients of x, query, head, bias, and of what was added to the scores, else an empty tensor."""
+    """Return the gradients of x, query, head, bias, and of what was added to the scores (or an empty tensor)."""
     views, texts, tokens, width = x_VBTD.shape
     seeds, labels = query_VSD.shape[1], kept.dlogits_VBC.shape[2]
     dx_VBTD, dquery_VBSD = x_VBTD.new_empty(x_VBTD.shape), x_VBTD.new_empty(views, texts, seeds, width)
@@ -122,5 +122,5 @@ def backward(
 
 
 def _readable(tensor: torch.Tensor | None, unread: torch.Tensor) -> torch.Tensor:
-    """The tensor as the kernels read it; any other in the place of none."""
+    """The tensor in the form that the kernels read; `unread` in place of None."""
     return unread if tensor is None else tensor.contiguous()

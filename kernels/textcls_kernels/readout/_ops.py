@@ -1,9 +1,9 @@
-"""The kernels of the readout as custom operators of PyTorch, as `_ops.py` has those of the attention.
+"""The readout kernels as custom operators of PyTorch, like those in `attention/_ops.py`.
 
     textcls_kernels::read_out_loss            -> (loss, and what the backward needs: `_launch.Kept`)
     textcls_kernels::read_out_loss_backward   -> (dx, dquery, dhead, dbias, dadded)
 
-dadded is an empty tensor where nothing was added to the scores. The loss alone is differentiable, once.
+dadded is an empty tensor if nothing was added to the scores. Only the loss is differentiable, and only once.
 """
 
 from typing import Any, NoReturn
@@ -28,8 +28,8 @@ def read_out_loss(
     focus: float,
     norm: bool,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The loss of one label a text, or with `absent_C` of several; scores at padding are not written."""
-    from textcls_kernels.readout import _launch  # Triton is imported here and not before: it may not be installed
+    """The loss for one label per text, or with `absent_C` for several; scores at padding are not written."""
+    from textcls_kernels.readout import _launch  # imports Triton, which may not be installed
 
     loss, kept = _launch.forward(
         *(x_VBTD, squared_norm_VBT, length_B, query_VSD, head_VCX, bias_VC, added_VBTS, keep_VBX),

@@ -1,4 +1,4 @@
-"""The readout of the default model with its loss, in one function: from token vectors to what training makes small.
+"""The readout of the default model with its loss, in one function: from token vectors to what training minimizes.
 
     p_t = softmax over the tokens of a text of (query . x_t + added_t)      for each seed
     a_t = p_t / sqrt(sum_t p_t^2 q_t)    (norm), or p_t                     y = keep sum_t a_t x_t
@@ -20,21 +20,21 @@ from textcls_kernels.attention.validation import INTEGERS, MAX_SEEDS
 from textcls_kernels.impl import Chosen, Impl, resolve_impl
 from textcls_kernels.readout import _ops, reference
 
-# One program holds the query, what is pooled and its gradient, and reads the whole head of a view, twice.
+# One program keeps the query, the pooled vectors and their gradient, and reads the whole head of a view, twice.
 MAX_WIDTH = 128
 MAX_HEAD = 2**16
 
-# Tensors by name, each with the shape that it is to have.
+# Tensors by name, each with the shape that it must have.
 Shapes = dict[str, tuple[torch.Tensor | None, tuple[int, ...]]]
 
 
 class LabelTargets(NamedTuple):
-    """One label a text: the cross-entropy of a softmax, -sum_c weight_c p_c log q_c times the weight of the row.
+    """One label per text: the cross-entropy of a softmax, -sum_c weight_c p_c log q_c times the weight of the row.
 
     Attributes:
-        target: the numbers of hard labels [B], int64, or probabilities [B, C]. Numbers are not checked, for that would
-            wait for the GPU: a text whose number is not a label's has no loss.
-        class_weight_C: what each label counts.
+        target: the numbers of hard labels [B], int64, or probabilities [B, C]. Numbers are not checked, since that
+            would wait for the GPU: a text whose number is not a label's has no loss.
+        class_weight_C: the weight of each label.
         row_weight_B: what each row counts; None where that is 1.
     """
 
@@ -44,14 +44,14 @@ class LabelTargets(NamedTuple):
 
 
 class LabelSetTargets(NamedTuple):
-    """Several labels a text: the cross-entropy of a sigmoid a label, that of absent labels times a power of q.
+    """Several labels per text: the cross-entropy of a sigmoid per label, that of absent labels times a power of q.
 
     -sum_c (present_c p_c log q_c + absent_c (1 - p_c) q_c^focus log(1 - q_c)) times the weight of the row.
 
     Attributes:
         target_BC: how probable each label is.
-        present_C: what a row that has the label counts.
-        absent_C: what one that has not counts.
+        present_C: the weight of a row that has the label.
+        absent_C: the weight of a row that does not have it.
         focus: the power of q, a constant of the training.
         row_weight_B: what each row counts; None where that is 1.
     """
@@ -64,7 +64,7 @@ class LabelSetTargets(NamedTuple):
 
 
 def fits(width: int, seeds: int, labels: int) -> bool:
-    """Whether the kernels take a model of this size: D of 1 to 128, S of 1 to 16, and a head of up to 2^16 weights."""
+    """Whether the kernels support this size: D of 1 to 128, S of 1 to 16, and a head of up to 2^16 weights."""
     within = 1 <= width <= MAX_WIDTH and 1 <= seeds <= MAX_SEEDS and labels >= 1
     return within and labels * seeds * width <= MAX_HEAD
 
@@ -87,21 +87,21 @@ def read_out_loss(
 
     Args:
         x_VBTD: token vectors; float32, and any floating type for the reference, which all other floats share. B and T
-            may be 0. Of this as of the others a kernel copies what is not contiguous.
+            may be 0. The kernels copy this and other tensors that are not contiguous.
         squared_norm_VBT: squared feature norms q, not negative; unread without `norm`.
         length_B: the real tokens of each text come first; int32 or int64, 0 to T (clamped). Padding is not read and
             gets no gradient; a text without tokens pools to zero.
-        query_VSD: what scores tokens.
+        query_VSD: the queries that score tokens.
         head_VCX: the linear head of each view, seed by seed.
         bias_VC: its biases.
-        targets: what the texts are to be told as.
+        targets: the right answers for the texts.
         norm: whether the pooled vectors are divided by their norm; a text whose q are all zero pools to zero then.
         added_VBTS: what is added to the scores, if anything.
-        keep_VBX: what the pooled vectors are multiplied by, if anything: dropout's mask, divided already.
-        impl: what computes it.
+        keep_VBX: what the pooled vectors are multiplied by, if anything: dropout's mask, already scaled.
+        impl: the implementation.
 
     Raises:
-        ValueError: a shape, a device or a size (`fits`) breaks a rule, a gradient is asked for that there is none of,
+        ValueError: a shape, a device or a size (`fits`) breaks a rule, a gradient is asked for that does not exist,
             or `impl` cannot run there.
         TypeError: a type breaks a rule.
         ModuleNotFoundError: `impl` needs Triton, which is not installed.
@@ -120,7 +120,7 @@ def read_out_loss(
 def _flat(
     targets: LabelTargets | LabelSetTargets,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None, torch.Tensor | None, float]:
-    """Targets as both implementations take them: what they are, weights, those of absent labels and of rows, focus."""
+    """The targets as arguments of both implementations: targets, label weights, absent weights, row weights, focus."""
     if isinstance(targets, LabelSetTargets):
         return targets.target_BC, targets.present_C, targets.absent_C, targets.row_weight_B, targets.focus
     return targets.target, targets.class_weight_C, None, targets.row_weight_B, 0.0
@@ -186,7 +186,7 @@ def _check(
 
 
 def _target_shapes(targets: LabelTargets | LabelSetTargets, texts: int, labels: int) -> Shapes:
-    """The floats of the targets."""
+    """The floating-point tensors of the targets, with their shapes."""
     row: Shapes = {"row_weight_B": (targets.row_weight_B, (texts,))}
     if isinstance(targets, LabelSetTargets):
         absent, present = (targets.absent_C, (labels,)), (targets.present_C, (labels,))

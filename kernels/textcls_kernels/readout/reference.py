@@ -4,9 +4,9 @@
     a_t = p_t / sqrt(sum_t p_t^2 q_t)    (norm), or p_t                     y = keep sum_t a_t x_t
     l_c = b_c + sum_s head_cs . y_s
 
-and the cost of l: of one label a text the cross-entropy of a softmax, of several the focused cross-entropy of a sigmoid
-a label. Gradients are autograd's. `norm` is that of the readme's section on the readout; a text whose q are all zero,
-and one without tokens, pools to zero.
+and the cost of l: for one label per text the cross-entropy of a softmax, for several the focused cross-entropy of a
+sigmoid per label. Gradients are autograd's. `norm` is that of the readme's section on the readout; a text whose q are
+all zero, and one without tokens, pools to zero.
 
 Letters: V views, B texts, T tokens of the longest text, D width, S seeds, C labels, X = S D.
 """
@@ -16,7 +16,7 @@ import math
 import torch
 from torch.nn import functional as F
 
-# The smallest square of a pooled norm: the gradient divides by the square, and 1e30 is still a number of 32 bits.
+# The smallest square of a pooled norm: the gradient divides by the square, and 1e30 still fits in 32 bits.
 LEAST_SQUARE = 1e-30
 
 
@@ -36,7 +36,7 @@ def read_out_loss(
     focus: float,
     norm: bool,
 ) -> torch.Tensor:
-    """Return the loss of one label a text, or with `absent_C` of several; see `readout.read_out_loss`."""
+    """Return the loss for one label per text, or with `absent_C` for several; see `readout.read_out_loss`."""
     y_VBX = pooled(x_VBTD, squared_norm_VBT, length_B, query_VSD, added_VBTS, norm).flatten(2)
     y_VBX = y_VBX if keep_VBX is None else y_VBX * keep_VBX
     logit_VBC = bias_VC[:, None] + y_VBX @ head_VCX.mT
@@ -75,7 +75,7 @@ def label_cost(logit_VBC: torch.Tensor, target: torch.Tensor, class_weight_C: to
     Args:
         logit_VBC: what each view answers.
         target: the numbers of hard labels [B], or probabilities [B, C].
-        class_weight_C: what each label counts.
+        class_weight_C: the weight of each label.
     """
     if target.dim() == 1:
         target = (torch.arange(logit_VBC.shape[2], device=target.device) == target[:, None]).to(class_weight_C.dtype)
@@ -90,11 +90,11 @@ def label_set_cost(
     Args:
         logit_VBC: what each view answers.
         target_BC: how probable each label is.
-        present_C: what a row that has the label counts.
-        absent_C: what one that has not counts.
+        present_C: the weight of a row that has the label.
+        absent_C: the weight of a row that does not have it.
         focus: the power of q.
     """
-    missed_VBC = F.softplus(-logit_VBC)  # -log q; and -log(1 - q) is the logit more
+    missed_VBC = F.softplus(-logit_VBC)  # -log q; adding the logit gives -log(1 - q)
     present_VBC = present_C * target_BC * missed_VBC
     absent_VBC = absent_C * (1 - target_BC) * torch.exp(-focus * missed_VBC) * (logit_VBC + missed_VBC)
     return (present_VBC + absent_VBC).sum(2)

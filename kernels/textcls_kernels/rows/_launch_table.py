@@ -10,19 +10,19 @@ import torch
 from textcls_kernels.launching import block_width, launch
 from textcls_kernels.rows import _table
 
-# Uses that one program adds up at most: a row that each of 10,000 tokens uses has 157 pieces.
+# The most uses that one program adds up: a row that each of 10,000 tokens uses has 157 pieces.
 WINDOW = 64
 
 
 def gather_constants(width: int) -> dict[str, Any]:
-    """Return what `gather_kernel` is compiled with: some numbers a thread, chosen to build without spills."""
+    """Return the constants of `gather_kernel`: some numbers per thread, chosen to build without spills."""
     block = block_width(width)
     places, uses = (4 if block <= 128 else 1), 4
     return _constants(width, places * uses * block) | {"BLOCK_X": places, "BLOCK_U": uses}
 
 
 def adagrad_constants(width: int) -> dict[str, Any]:
-    """Return what `adagrad_kernel` and `adagrad_pieces_kernel` are compiled with, likewise."""
+    """Return the constants of `adagrad_kernel` and `adagrad_pieces_kernel`, likewise."""
     uses = max(1, min(8, 1024 // block_width(width)))
     return _constants(width, uses * block_width(width)) | {"BLOCK_U": uses, "WINDOW": WINDOW}
 
@@ -72,6 +72,6 @@ def adagrad(
         *(row_R, order_R, place_R, *table, grad_XD, piece_WD, uses, rate),
         **constants,
     )
-    if windows > 1:  # else no row has two pieces
+    if windows > 1:  # otherwise no row has two pieces
         arguments = row_R, *table, piece_WD, uses, rate
         launch(_table.adagrad_pieces_kernel, (windows - 1,), row_VD, *arguments, **constants)

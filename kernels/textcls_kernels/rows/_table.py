@@ -1,14 +1,14 @@
 # mypy: disable-error-code="import-not-found, import-untyped, no-untyped-def, no-untyped-call, no-any-return"
 # mypy: disallow-untyped-decorators=False
 # ruff: noqa: ANN001, ANN202
-"""Kernels of the table: rows read by tokens, and moved by row-wise Adagrad. All of it is float32.
+"""Kernels of the table: rows are read by tokens, and moved by row-wise Adagrad. All of it is float32.
 
 The uses of a batch are sorted by row, those of a row in the order of the batch. The sorted uses are cut into windows of
-`WINDOW`. What one row has in one window is a piece, and one program adds it up. A row with a single piece is moved by
-that program at once; of others the pieces are kept, and a second launch adds them up in their order and moves the row.
-So no addition is atomic, none depends on who is first, and no row makes one program long.
+`WINDOW`. The uses of one row in one window are a piece, and one program adds them up. A row with a single piece is
+moved by that program at once; the pieces of other rows are kept, and a second launch adds them up in order and moves
+the row. So no addition is atomic, none depends on which program is first, and no row makes one program slow.
 
-A window can hold the end of one such row and the beginning of another: its pieces have two places, 2w where a piece
+A window can contain the end of one such row and the beginning of another: its pieces have two places, 2w if a piece
 begins with the window w, else 2w + 1.
 
 Letters: X places (tokens), R uses of rows, V rows of the table, D width, U uses that a program reads at once.
@@ -84,9 +84,9 @@ def adagrad_kernel(
     BLOCK_U: tl.constexpr,
     BLOCK_D: tl.constexpr,
 ):
-    """A program a use: those that begin a piece add it up, and move its row or keep the piece.
+    """One program per use: those that begin a piece add it up, and move its row or keep the piece.
 
-    row_R is sorted; order_R says which use of the batch each is, and place_R where that one's gradient stands.
+    row_R is sorted; order_R says which use of the batch each is, and place_R where the gradient of that use is.
     """
     begin = tl.program_id(0)
     row = tl.load(row_R + begin)
@@ -129,7 +129,7 @@ def adagrad_pieces_kernel(
     BLOCK_U: tl.constexpr,
     BLOCK_D: tl.constexpr,
 ):
-    """A program a window but the last: if a row of several pieces begins in it, add them up and move the row."""
+    """One program per window but the last: if a row of several pieces begins in it, add them up and move the row."""
     window = tl.program_id(0)
     begin, end = window * WINDOW, (window + 1) * WINDOW
     row = tl.load(row_R + end - 1)

@@ -3,7 +3,7 @@
 # ruff: noqa: ANN001, ANN202
 """The kernel of encoded texts: which rows the tokens of a batch use.
 
-Where the uses of a text begin is known before, from sums over texts, so that programs need nothing of each other.
+Where the uses of a text begin is known beforehand, from sums over texts, so programs do not depend on each other.
 
 Letters: V views, N texts, P tokens of all texts, Y types, B texts of the batch, T tokens of a text padded, X = V B T
 places, R uses of rows, U rows of a token that a program copies at once.
@@ -32,7 +32,7 @@ def uses_kernel(
     BLOCK_T: tl.constexpr,
     BLOCK_U: tl.constexpr,
 ):
-    """A program a view and text: `end_VB` says where its uses end. Tokens go through in blocks, padding included."""
+    """One program per view and text: `end_VB` says where its uses end. Tokens are read in blocks, with padding."""
     program = tl.program_id(0)
     view = (program // texts).to(tl.int64)
     text = tl.load(text_B + program % texts)

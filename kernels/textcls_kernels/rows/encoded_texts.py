@@ -21,13 +21,13 @@ from textcls_kernels.rows.table import Uses
 
 
 class EncodedTexts(NamedTuple):
-    """Texts of a corpus, as rows. Values are not checked: those that belong to no text or row read other memory.
+    """Texts of a corpus, as rows; values are not checked, and those that belong to no text or row read other memory.
 
     Attributes:
         token_P: the types of the tokens of all texts, end to end, int32.
         start_N: where those of each text begin, and where the last end, int64 [N + 1].
         first_VY: where the rows of a type begin in `row`, int64 [V, Y].
-        own_VY: how many a type has, int32 [V, Y].
+        own_VY: how many rows a type has, int32 [V, Y].
         pair_V: where the rows of pairs begin in `row`, int64 [V]; -1 in a view without pairs. A text of n tokens has
             n + 1, the first and the last with its edges.
         row: the rows of types and pairs of all views, int32; 0 stands for nothing.
@@ -48,13 +48,13 @@ def collect_uses(texts: EncodedTexts, text_B: torch.Tensor, tokens: int, uses: i
 
     Args:
         texts: the texts of a corpus.
-        text_B: which of them, int64, where they are; repeated as one likes.
-        tokens: T, at least the tokens of the longest of them.
+        text_B: the numbers of the texts, int64, on their device; repetitions are allowed.
+        tokens: T, at least the number of tokens of the longest of them.
         uses: R, at least the number of their uses in all views.
-        impl: what computes it.
+        impl: the implementation.
 
     Returns:
-        `row_R` and `place_R` of so many uses and `start_X` of V B T places. The true number of uses is `start_X[-1]`;
+        `row_R` and `place_R` of R uses and `start_X` of V B T places. The true number of uses is `start_X[-1]`;
         those after it are row 0 and place 0, and no place has them.
 
     Raises:
@@ -79,7 +79,7 @@ def collect_uses(texts: EncodedTexts, text_B: torch.Tensor, tokens: int, uses: i
 
 
 def _collect(texts: EncodedTexts, text_B: torch.Tensor, tokens: int, uses: int) -> Uses:
-    """Return the uses in plain PyTorch; there is a token, and a row."""
+    """Return the uses in plain PyTorch; there is at least one token, and one row."""
     begin_B = texts.start_N[text_B]
     token_T = torch.arange(tokens, device=text_B.device)
     inside_BT = token_T < (texts.start_N[text_B + 1] - begin_B)[:, None]

@@ -4,8 +4,8 @@
     move_rows     each row that is used gets g_r = c_r sum_x dx_x, and row-wise Adagrad moves it by that:
                   s_r += mean_d g_rd^2, E_r -= rate g_r / sqrt(s_r)
 
-Row 0 stands for nothing and never moves. No autograd passes through: who trains calls `move_rows` with the gradient of
-x. `impl` is that of `metric_attention`: the twin (`table_reference.py`) or the kernels (`_table.py`), float32 alone.
+Row 0 stands for nothing and never moves. Autograd does not pass through: trainers call `move_rows` with the gradient of
+x. `impl` is that of `metric_attention`: the twin (`table_reference.py`) or the kernels (`_table.py`), float32 only.
 
 Letters: X places, R uses of rows, V rows of the table, D width.
 """
@@ -17,14 +17,14 @@ import torch
 from textcls_kernels.impl import Impl, resolve_impl
 from textcls_kernels.rows import table_reference
 
-# One program holds a row.
+# One program keeps a whole row.
 MAX_WIDTH = 1024
 
 
 class Uses(NamedTuple):
     """Which rows each place uses: place x those from `start_X[x]` to `start_X[x + 1]`.
 
-    Values are not checked, for that would wait for the GPU: rows that a table does not have read other memory.
+    Values are not checked, since that would wait for the GPU: rows that a table does not have read other memory.
 
     Attributes:
         row_R: rows, in the order of places, int32.
@@ -38,7 +38,7 @@ class Uses(NamedTuple):
 
     @classmethod
     def of(cls, row_R: torch.Tensor, start_X: torch.Tensor) -> "Uses":
-        """Number the places of rows."""
+        """Return the uses, with the place of each row computed from `start_X`."""
         place_X = torch.arange(len(start_X) - 1, dtype=torch.int32, device=row_R.device)
         return cls(row_R, place_X.repeat_interleave(start_X.diff(), output_size=len(row_R)), start_X)
 
@@ -92,7 +92,7 @@ def move_rows(
         row_VD: the rows, E.
         sum_V: their accumulators, s.
         grad_XD: the gradient of the vectors of places, dx.
-        rate: the learning rate, a number or a scalar where the table is, of its type: a step that is recorded as a
+        rate: the learning rate, a number or a scalar tensor on the table's device, of its type: a step recorded as a
             CUDA graph reads it anew each time.
         impl: what computes it.
 
@@ -118,7 +118,7 @@ def move_rows(
 
 
 def _checked(uses: Uses, row_VD: torch.Tensor, by_row: dict[str, torch.Tensor], impl: Impl) -> str:
-    """Check shapes, types and devices, and return what computes."""
+    """Check shapes, types and devices, and return the implementation."""
     if row_VD.dim() != 2 or not 1 <= row_VD.shape[1] <= MAX_WIDTH or not row_VD.is_contiguous():
         got = f"shape {list(row_VD.shape)}, strides {list(row_VD.stride())}"
         raise ValueError(f"a table is contiguous rows; expected row_VD [V, D] with 1 <= D <= {MAX_WIDTH}, got {got}")

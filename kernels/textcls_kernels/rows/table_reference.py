@@ -3,8 +3,8 @@
     x_x = sum_r c_r E_r      q_x = sum_r c_r^2                          over the rows that the place x uses
     g_r = c_r sum_x dx_x     s_r += mean_d g_rd^2     E_r -= rate g_r / sqrt(s_r)
 
-The second line, row-wise Adagrad (Duchi 2011, with one accumulator a row), is of each row but row 0, over the places
-that use it. On a GPU sums are atomic here, so that their last bits depend on who is first.
+The second line, row-wise Adagrad (Duchi 2011, with one accumulator per row), is for each row but row 0, over the places
+that use it. On a GPU, sums are atomic here, so their last bits depend on the order of additions.
 
 Letters: X places (tokens), R uses of rows, P distinct rows among these, V rows of the table, D width.
 """
@@ -15,7 +15,7 @@ import torch
 def gather(
     row_R: torch.Tensor, place_R: torch.Tensor, weight_V: torch.Tensor, row_VD: torch.Tensor, places: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return x [X, D] and q [X] of so many places."""
+    """Return x [X, D] and q [X] of all places."""
     weight_R = weight_V[row_R]
     x_XD = row_VD.new_zeros(places, row_VD.shape[1]).index_add_(0, place_R, weight_R[:, None] * row_VD[row_R])
     return x_XD, row_VD.new_zeros(places).index_add_(0, place_R, weight_R.square())

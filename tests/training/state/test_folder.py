@@ -226,5 +226,5 @@ def test_the_fits_of_teacher_and_student_go_on_too(tmp_path: Path) -> None:
     assert {"split-1-of-5.npz", "split-1-of-5-teacher-1.npz", "split-1-of-5-the-student.npz"} <= names
     assert train_in("killed", Notes(notes)) == whole
     assert ", the student." in notes.read_text()
-    with pytest.raises(InputError, match="it has learned from unlabelled texts; train on all rows anew"):
+    with pytest.raises(InputError, match="it has learned from unlabelled texts; train on all rows again"):
         pipeline.train(ROWS, tmp_path / "m.onnx", from_state=tmp_path / "killed")

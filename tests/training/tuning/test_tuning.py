@@ -365,7 +365,7 @@ def test_ctrl_c_says_where_what_was_found_is_kept(table: Path, tmp_path: Path, m
     result = run("tune", table, "-o", tmp_path / "out.toml", *FEW, *OPTIONS)
     assert result.exit_code == 130
     journal = tmp_path / "out.journal"
-    assert result.stderr == f"Interrupted; {journal} keeps what was found, and the same command goes on from there.\n"
+    assert result.stderr == f"Interrupted; {journal} keeps what was found, and the same command continues from there.\n"
     assert not (tmp_path / "out.toml").exists()
 
 

@@ -270,7 +270,7 @@ def _table(table: TokenTable) -> str:
     ]
     for row in table.rows:
         token = isolated(row.name) if row.known else f'<span class="unknown">{isolated(row.name)}</span>'
-        unsure = "" if row.sure or table.models == 1 else ' <span title="its interval holds zero">?</span>'
+        unsure = "" if row.sure or table.models == 1 else ' <span title="its interval contains zero">?</span>'
         rows.append(
             f'<tr><th scope="row">{token}{unsure}</th>{_bar(row, table)}'
             f"{_cells([row.value, *row.contributions])}{_cells([row.mean]) if table.unit != 'token' else ''}"

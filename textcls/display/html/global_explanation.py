@@ -56,9 +56,9 @@ def _shortcuts(audit: ShortcutAudit | None) -> str:
         return content
     if audit.shortcuts:
         content = (
-            '<div class="remark"><h3>Shortcuts</h3><p>What tells a label, and is not part of what the texts say. Put '
-            "into texts of other labels, it makes so many of them answers of its label; taken out of its own texts, it "
-            f"leaves so many with another.</p>{_shortcut_table(audit.shortcuts)}{content}</div>"
+            '<div class="remark"><h3>Shortcuts</h3><p>What gives a label away without being part of what the texts '
+            "say: how many texts of other labels get its label when it is put into them, and how many of its own get "
+            f"another when it is taken out.</p>{_shortcut_table(audit.shortcuts)}{content}</div>"
         )
     if audit.possible:
         content += f"<details><summary>{POSSIBLE}</summary>{_shortcut_table(audit.possible)}</details>"

@@ -63,7 +63,7 @@ def format_of(path: Path) -> str:
     """
     form = path.suffix.lower().removeprefix(".")
     if form not in FORMATS:
-        raise ConfigError(f"The name {path} does not tell a format of plots; end it in .svg, .png or .pdf.")
+        raise ConfigError(f"The name {path} does not say the format of the plot; end it in .svg, .png or .pdf.")
     return form
 
 

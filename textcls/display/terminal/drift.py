@@ -52,7 +52,7 @@ def _accuracy(found: Drift) -> Iterator[Text]:
     )
     if found.expected_accuracy is None:
         yield Text(
-            f"{plural(found.rows, 'row')}   The accuracy to expect cannot be told: the training held out "
+            f"{plural(found.rows, 'row')}   The accuracy to expect is unknown: the training held out "
             f"{plural(found.held_out.rows, 'row')}, and {LEAST_HELD_OUT} are needed."
         )
     else:
@@ -72,14 +72,14 @@ def _accuracy(found: Drift) -> Iterator[Text]:
             yield Text(unknown_labels_sentence(found.unknown_labels, known), style="yellow")
     elif found.expected_accuracy is not None:
         yield Text(
-            "It is told by scores: that the same words have come to mean another label, only labels can show.",
+            "It is estimated from scores: only labels can show that the same words have come to mean another label.",
             style="dim",
         )
     if found.is_of_another_kind and found.expected_accuracy is not None and found.accuracy is None:
         yield Text(
-            "The texts are of another kind than those of the training, and scores say little of such: the interval is "
-            f"wide for it. The labels of {LABELS_TO_TELL} rows drawn at random (textcls suggest --at-random) would "
-            "tell the accuracy to within 5 points."
+            "The texts are of another kind than those of the training, and scores say little about such texts, so the "
+            f"interval is wide. The labels of {LABELS_TO_TELL} rows drawn at random (textcls suggest --at-random) "
+            "would give the accuracy to within 5 points."
         )
 
 
@@ -92,15 +92,15 @@ def _label_sets(found: Drift) -> Iterator[Text]:
     yield Text.assemble(f"{plural(found.rows, 'row')}   labels a row ", (f"{now:.2f}", "bold"), after)
     if found.accuracy is None:
         yield Text(
-            "How good the answers are cannot be told without labels where a text may have several: probabilities of "
-            "labels do not say which come together.",
+            "Without labels, it is unknown how good the answers are if a text may have several: probabilities of "
+            "labels do not say which occur together.",
             style="dim",
         )
         return
     yield Text.assemble(
         f"{plural(found.labelled, 'row')} with labels: ",
         (percent(found.accuracy.value), "bold"),
-        f" are assigned all of them and no other ({interval(found.accuracy)}); textcls report tells more of them",
+        f" are assigned all of them and no other ({interval(found.accuracy)}); textcls report says more about them",
     )
     if found.unknown_labels:
         known = [one.label for one in found.labels]
@@ -157,7 +157,7 @@ def _words(found: Drift) -> Iterator[Table | Text]:
     yield Text()
     if not found.words:
         more = (
-            "No word is more frequent than by chance." if found.against_texts else "No unknown word stands in two rows."
+            "No word is more frequent than by chance." if found.against_texts else "No unknown word occurs in two rows."
         )
         yield Text(more)
         return
@@ -168,4 +168,4 @@ def _words(found: Drift) -> Iterator[Table | Text]:
         table.add_row(Text(named(word.word)), f"{word.texts:,}", percent(word.share), *then)
     yield table
     if not found.against_texts:
-        yield Text("--before with rows of the training also tells which known words are more frequent.", style="dim")
+        yield Text("--before with rows of the training also shows which known words are more frequent.", style="dim")

@@ -51,7 +51,7 @@ def _facts(path: Path, info: ModelInfo, verbose: bool) -> list[tuple[str, str]]:
         return _read_facts(path, info) + (_details(info) if verbose else [])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ArtifactError(
-            f"{path}: its metadata tell something else of the training than textcls writes ({error!r}); train it anew."
+            f"{path}: its metadata tell something else of the training than textcls writes ({error!r}); train it again."
         ) from error
 
 

@@ -67,11 +67,11 @@ def conflicts(survey: Survey) -> Iterator[Finding]:
     if odd:
         sets = sorted(survey.sets[i] for i in set(label[odd[0]].tolist()))
         a_row_each = all(len(names) <= 1 for names in survey.sets)
-        more = " Where each label of a text has a row of its own, use --merge-rows." if a_row_each else ""
+        more = " If each label of a text has its own row, use --merge-rows." if a_row_each else ""
         message = (
             f"{plural(len(odd), 'text stands', 'texts stand')} more than once with different labels, the first "
             f"with {' and '.join(_shown(names, survey.several) for names in sets[:2])}; decide on "
-            f"{'the labels of' if survey.several else 'one label for'} each. As they stand, nobody who sees only the "
+            f"{'the labels of' if survey.several else 'one label for'} each. As they are, nobody who sees only the "
             f"text is right on more than {_at_most(1 - _beyond_reach(label, odd) / survey.rows)} of all rows.{more}"
         )
         yield Finding("conflicting-copies", message, len(odd), places(survey, chain.from_iterable(odd)))

@@ -1,4 +1,4 @@
-"""An answer as the columns it becomes in a table."""
+"""The columns of a table that an answer becomes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,9 +15,9 @@ from textcls.model.label_paths import SURE, LabelPaths
 from textcls.model.prediction import Prediction
 
 Columns = dict[str, Any]
-# Between several labels in a cell of CSV.
+# Between several labels in a CSV cell.
 SEPARATOR: Final = ";"
-# What numbers are made of.
+# The characters of numbers.
 _OF_NUMBERS: Final = frozenset("0123456789.e+-")
 
 
@@ -25,21 +25,21 @@ _OF_NUMBERS: Final = frozenset("0123456789.e+-")
 class AnswerColumns:
     """Which columns to answer with: the label, its score and the decision, and more if wanted.
 
-    Where a text may have several labels these are the labels that reach their thresholds, the most probable first, and
+    If a text may have several labels, these are the labels that reach their thresholds, the most probable first, and
     their scores in the same order.
 
     Attributes:
-        explain: also what each token added to the winning label, as pairs of token and contribution; of several labels
-            to each of those that were assigned, as pairs of label and such pairs.
-        top_k: also the best labels, as pairs of label and score; None for no such column.
+        explain: also what each token added to the winning label, as pairs of token and contribution; with several
+            labels, to each assigned label, as pairs of the label and such a list.
+        top_k: also this number of best labels, as pairs of label and score; None for no such column.
         threshold: score below which the decision is `abstain`; None leaves it to the model.
         several: whether a text may have several labels.
-        separator: what joins several labels, and their scores, to one text; None leaves them lists.
+        separator: what joins several labels, and their scores, into one text; None leaves them as lists.
         label_path: what separates the parts of labels that are paths of a tree: also the deepest node that is sure, by
-            the threshold, its score, and its part of each level; None for no such columns, unless the model has a
+            the threshold, its score, and its part at each level; None for no such columns, unless the model has a
             tree.
-        levels: the levels of the tree.
-        prefix: with which all their names begin.
+        levels: the number of levels of the tree.
+        prefix: the beginning of all column names.
     """
 
     explain: bool = False
@@ -53,7 +53,7 @@ class AnswerColumns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the columns."""
+        """The names of the columns."""
         return tuple(f"{self.prefix}{name}" for name in self._plain_names())
 
     def _plain_names(self) -> tuple[str, ...]:
@@ -66,12 +66,12 @@ class AnswerColumns:
     def written_as(self, kind: Format, classifier: Classifier) -> "AnswerColumns":
         """Return the columns in which `classifier` answers in a file of this format.
 
-        Several labels are lists there, and in CSV, TSV and Excel one text: joined by the separator, `;` by default, or
-        as JSON if that is `json`.
+        Several labels are a list, but in CSV, TSV and Excel one text: joined by the separator, `;` by default, or as
+        JSON if that is `json`.
 
         Raises:
-            ConfigError: a separator was chosen where nothing is joined, or one that a label or a score may hold; or
-                one of paths, and labels are none, or may be several.
+            ConfigError: a label separator was chosen but nothing is joined, or it may occur in a label or a score; or
+                a path separator was chosen, but labels are not paths, or a text may have several.
             InputError: a part of a label that is a path is empty.
         """
         if not classifier.info.several:
@@ -98,7 +98,7 @@ class AnswerColumns:
         return replace(self, several=True, separator=separator)
 
     def _with_levels(self, classifier: Classifier) -> "AnswerColumns":
-        """Return the columns with one a level of the tree, if labels are paths."""
+        """Return the columns with one per level of the tree, if labels are paths."""
         tree = classifier.tree if self.label_path is None else LabelPaths(classifier.labels, self.label_path)
         return self if tree is None else replace(self, label_path=tree.separator, levels=tree.depth)
 
@@ -153,7 +153,7 @@ def _winner(prediction: Prediction) -> Columns:
 
 
 def _contributions(explanation: Explanation, label: str) -> list[list[Any]]:
-    """Return each token, and each column beside the text as `product = phone`, with what it added to `label`."""
+    """Return what each token, and each column beside the text, as `product = phone`, added to `label`."""
     number = explanation.labels.index(label)
     pairs = zip(explanation.spans, explanation.contributions[:, number].tolist(), strict=True)
     tokens = [[explanation.text[start:end], round(value, 4)] for (start, end), value in pairs]

@@ -1,4 +1,4 @@
-"""What has a text, in chunks that are bounded in number and in characters."""
+"""Chunks of items with texts, bounded in number and in characters."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final, Protocol, TypeVar
@@ -19,7 +19,7 @@ Item = TypeVar("Item", bound=HasText)
 
 
 def chunked(items: Iterable[Item], most: int = ROWS) -> Iterator[list[Item]]:
-    """Yield `items` in lists of at most `most`, and fewer where their texts are long."""
+    """Yield `items` in lists of at most `most`, and of fewer if their texts are long."""
     chunk: list[Item] = []
     characters = 0
     for item in items:

@@ -34,21 +34,21 @@ def predict_files(
     All columns and the order of the rows are kept.
 
     Args:
-        classifier: answers.
-        inputs: the files, `-` being standard input.
+        classifier: the model that answers.
+        inputs: the files; `-` is standard input.
         output: the file to write, which appears whole or not at all; `-` is standard output.
         answer: the columns that are added.
-        text_columns: the columns of the text; without any those of the training, or of well-known names.
+        text_columns: the text columns; by default those of the training, or ones with well-known names.
         write: how the output is written; by default in the format of its name, on standard output in that of the input.
         stream: whether each row is answered as soon as it is read.
-        workers: processes that answer.
+        workers: the number of processes that answer.
         options: how the files are read.
         bad: what to do with rows that cannot be used.
-        say: is given what was found out about the files and is not the default, in sentences.
+        say: takes notes on what was detected in the files and is not the default, in sentences.
 
     Raises:
-        InputError: a file cannot be read, has no such column, or has one of the answers'; or it is the output.
-        ConfigError: the output has no format that can be written, or an option of reading makes no sense.
+        InputError: a file cannot be read, lacks the columns, already has an answer column, or is the output.
+        ConfigError: the output has no format that can be written, or a reading option makes no sense.
         SurroundingsError: the output cannot be written, or a worker has died.
     """
     write = write or WriteOptions()

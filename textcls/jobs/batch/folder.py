@@ -1,8 +1,8 @@
-"""Files in, a file of answers for each out: by one process, several, or a cluster; after a kill it goes on.
+"""Files in, one file of answers for each out: in one process, several, or on a cluster; a killed run can be resumed.
 
-Answers of a file are there as a whole or not at all, so that what is missing says what is to be done. Which model
-answered what, and how, stands beside them, since nobody could tell answers of two models, or to an earlier state of a
-file, in one folder apart.
+The answers to a file appear whole or not at all, so missing ones show what remains to be done. Which model answered
+which file, and how, is recorded beside them, since the answers of two models, or to an earlier state of a file, could
+not be told apart in one folder.
 """
 
 import json
@@ -27,16 +27,16 @@ from textcls.jobs.batch.answer_columns import AnswerColumns
 from textcls.jobs.batch.files import predict_files
 from textcls.model.classifier import Classifier
 
-# Says who answered; readers of folders pass over names that begin so.
+# Records how the files were answered; readers of folders skip names that begin with an underscore.
 MANIFEST: Final = "_textcls.json"
-# In it: of each file of answers the file that they are of.
+# Its entry that maps each file of answers to the file that they answer.
 _FILES: Final = "files"
-# Web servers tell of so many files at a time.
+# The number of files whose size and time are asked for at once, on web servers.
 _ASKED_AT_ONCE: Final = 16
 _ANOTHER: Final = "choose another folder, or empty it"
-# Of how many files notes are told, and of how many failures the reasons.
+# The most files whose notes are reported, and the most failures whose reasons are.
 SHOWN: Final = 5
-# What is written where the format of an input is read alone; CSV for all others.
+# The output format for input formats that are read only; CSV for all others.
 _WRITTEN_FOR: Final[dict[Format, Format]] = {"json": "jsonl", "arrow": "parquet"}
 
 
@@ -46,7 +46,7 @@ class FileJob:
 
     Attributes:
         source: its path or URL.
-        target: those of its answers.
+        target: the path or URL of its answers.
         bytes: its size.
     """
 
@@ -55,19 +55,19 @@ class FileJob:
     bytes: int
 
     def __str__(self) -> str:
-        """Return how a person knows it."""
+        """Return the name of the file for messages."""
         return storage.without_secrets(self.source)
 
 
 @dataclass(frozen=True, slots=True)
 class FileAnswered:
-    """What came of a file.
+    """The outcome of a file.
 
     Attributes:
         rows: how many were answered.
-        notes: what was found out about the file and is not the default, in sentences.
-        skipped: which rows were left out, in a sentence; None if none was.
-        seconds: what it took.
+        notes: what was detected in the file and is not the default, in sentences.
+        skipped: which rows were left out, in a sentence; None if none were.
+        seconds: how long it took.
     """
 
     rows: int
@@ -81,7 +81,7 @@ class Answering:
     """How each file is answered: what workers load, and what they do with it.
 
     Attributes:
-        model: the content of the model file, so that it need not lie on every machine.
+        model: the content of the model file, so that the file need not be on every machine.
         path: the path of the model file, for messages.
         answer: the columns that are added.
         text_columns: as `predict_files` says.
@@ -99,7 +99,7 @@ class Answering:
     skip: bool = False
 
     def ready(self) -> Callable[[FileJob], FileAnswered]:
-        """Load the model, and return what answers a file."""
+        """Load the model, and return the function that answers a file."""
         return partial(self._answer, Classifier.from_bytes(self.model, self.path))
 
     def _answer(self, classifier: Classifier, job: FileJob) -> FileAnswered:
@@ -107,7 +107,7 @@ class Answering:
         with storage.fetched(job.source) as source, storage.delivered(job.target) as target:
 
             def named(message: str) -> str:
-                """Call the files by the names that a person knows, where these are copies."""
+                """Replace the paths of local copies by the names that the user gave."""
                 shown = storage.without_secrets(job.source), storage.without_secrets(job.target)
                 return message.replace(str(source), shown[0]).replace(str(target), shown[1])
 
@@ -133,7 +133,7 @@ class Answering:
         )
 
     def manifest(self) -> dict[str, Any]:
-        """Return what makes the answers what they are, as JSON reads it."""
+        """Return everything that determines the answers, as plain JSON data."""
         found = {
             "model_sha256": sha256(self.model).hexdigest(),
             "answer": asdict(self.answer),
@@ -151,14 +151,14 @@ class Standing:
     """How far a run has come.
 
     Attributes:
-        files: to be answered in this run.
-        bytes: the size in bytes of all of them.
-        kept: files that were answered before.
-        done: files that were answered.
-        failed: files that were not, with the sentence that says why.
-        rows: that were answered.
-        done_bytes: the size of the files that are done, answered or not.
-        seconds: since the first file was begun.
+        files: the number of files to answer in this run.
+        bytes: their total size in bytes.
+        kept: the number of files that were answered before.
+        done: the number of files answered so far.
+        failed: the files that could not be answered, with the errors that say why.
+        rows: the number of rows answered so far.
+        done_bytes: the total size of the files that are done, answered or failed.
+        seconds: time since the first file was begun.
     """
 
     files: int
@@ -172,12 +172,12 @@ class Standing:
 
     @property
     def rows_per_second(self) -> float:
-        """Rows a second so far."""
+        """Rows per second so far."""
         return self.rows / self.seconds if self.seconds else 0.0
 
     @property
     def seconds_left(self) -> float | None:
-        """What the rest takes at the pace so far, by bytes; None before the first file was answered."""
+        """The time left at the pace so far, by bytes; None before the first file is answered."""
         if not self.seconds or not self.done_bytes:
             return None
         return self.seconds * (self.bytes - self.done_bytes) / self.done_bytes
@@ -191,21 +191,21 @@ def answer_folder(
     say: Callable[[Sequence[str]], None] = lambda notes: None,
     tell: Callable[[Standing], None] = lambda standing: None,
 ) -> Standing:
-    """Answer each of the files that `inputs` mean into a file of its own in `output`.
+    """Answer each of the files that `inputs` name, into a file of its own in `output`.
 
-    Files are left as they are whose answers are there, and which have not changed since.
+    Files that have answers there, and have not changed since, are skipped.
 
     Args:
         work: how a file is answered.
         inputs: files, folders or patterns, as paths or URLs.
-        output: a folder, likewise; it is made if it is not there.
-        run: who does the work.
-        say: is given what was found out about the files and is not the default, in sentences.
-        tell: is told how far the work has come, at the start and after each file.
+        output: the path or URL of a folder; it is made if it does not exist.
+        run: the engine that does the work.
+        say: takes notes on what was detected in the files and is not the default, in sentences.
+        tell: is called with the progress, at the start and after each file.
 
     Raises:
         InputError: there are no such files, two have the same name, or some could not be answered.
-        ConfigError: the answers in `output` are those of another model, of other options, or to other files.
+        ConfigError: the answers in `output` are from another model, from other options, or to other files.
         SurroundingsError: the answers cannot be written, or workers die.
     """
     found = [file for name in inputs for file in storage.find(name)]
@@ -226,9 +226,9 @@ def answer_folder(
     jobs = [FileJob(file.name, folder.place(inside), file.bytes) for inside, file in todo.items()]
     redone = there & todo.keys()
     if jobs:
-        # Answers to what a file was before may be there until the end, and this may be killed before.
+        # Leave out files to redo: old answers may be there until the end, and this run may be killed before then.
         answered.write({inside: file for inside, file in named.items() if inside not in redone})
-    # The largest first, so that no worker is left with one when the others have ended.
+    # The largest first, so that no worker is left with a large one when the others have ended.
     jobs.sort(key=lambda job: (-job.bytes, job.source))
     standing = Standing(len(jobs), sum(job.bytes for job in jobs), len(kept))
     _run(work, jobs, run, standing, say, tell)
@@ -251,7 +251,7 @@ def _run(
     tell(standing)
     for outcome in run(work, jobs):
         if isinstance(outcome, Failed):
-            # A full disk would fail all files that follow.
+            # A full disk, for example, would fail all later files, too.
             if isinstance(outcome.error, SurroundingsError):
                 raise outcome.error
             standing.failed.append((outcome.job.source, outcome.error))
@@ -262,7 +262,7 @@ def _run(
             say([outcome.result.skipped] if outcome.result.skipped else ())
             standing.done += 1
             standing.rows += outcome.result.rows
-            # From when the first file was begun: how long workers take to start says nothing of the pace.
+            # Count from when the first file was begun: the time that workers take to start says nothing about the pace.
             start = time.monotonic() - outcome.result.seconds if start is None else start
         standing.done_bytes += outcome.job.bytes
         standing.seconds = 0.0 if start is None else time.monotonic() - start
@@ -273,7 +273,7 @@ def _named(files: Collection[Found], kind: Format | None) -> dict[str, Found]:
     """Return the files by the names of their answers.
 
     Raises:
-        InputError: two would have the same.
+        InputError: the answers of two files would have the same name.
     """
     named: dict[str, Found] = {}
     for file in files:
@@ -288,11 +288,11 @@ def _named(files: Collection[Found], kind: Format | None) -> dict[str, Found]:
 
 
 def answers_name(inside: str, kind: Format | None = None) -> str:
-    """Return how the answers to a file are called: as the file is, with the suffix of their format.
+    """Return the name of the answers to a file: that of the file, with the suffix of their format.
 
     Args:
         inside: the path of the file within its folder.
-        kind: the format that was asked for; by default that of the file, or one near to it if that is read alone.
+        kind: the format that was asked for; by default that of the file, or a similar one if that is read only.
     """
     path = PurePosixPath(inside)
     packed = path.suffix if compression.by_name(Path(inside)) is not None else ""
@@ -317,15 +317,15 @@ def _refuse_own_inputs(folder: OutputFolder, named: Mapping[str, Found]) -> None
 def _same(first: Path, second: Path) -> bool:
     try:
         return first.samefile(second)
-    except OSError:  # one of the two is not there
+    except OSError:  # one of the two does not exist
         return False
 
 
 class _Answered:
-    """Whose answers a folder holds, and to which files, as is written in it.
+    """Which run a folder's answers are from, and which files they answer, as its manifest says.
 
     Raises:
-        ConfigError: they are those of another run.
+        ConfigError: they are from another run.
     """
 
     def __init__(
@@ -344,24 +344,24 @@ class _Answered:
         return storage.without_secrets(self._folder.name)
 
     def is_of(self, inside: str, file: Found) -> bool:
-        """Return whether answers are those to a file as it is now.
+        """Return whether the answers called `inside` are to `file` as it is now.
 
         Raises:
-            ConfigError: they are those to another file.
+            ConfigError: they are to another file.
         """
         known = self._files.get(inside)
         if not isinstance(known, list) or not known:
             return False
         name, *state = _origin(file)
-        # Where the other file is gone, this is it, which was moved.
+        # If the other file is gone, this one is taken to be the same, moved.
         gone = not (storage.is_url(name) or storage.is_url(known[0]) or os.path.lexists(known[0]))
         if known[0] != name and not gone:
             raise ConfigError(f"In {self}, {inside} holds the answers to {known[0]}, and not to {name}; {_ANOTHER}.")
         return known[1:] == state and None not in state
 
     def write(self, files: Mapping[str, Found]) -> None:
-        """Write down that answers, once they are there, are those to these of the files that are wanted."""
-        # What other runs have written down meanwhile stays.
+        """Record which of the wanted files the answers, once they are there, belong to."""
+        # What other runs have recorded meanwhile stays.
         now = _files_of(_json(self._folder.read(MANIFEST)))
         others = {inside: of for inside, of in now.items() if inside not in self._wanted}
         whole = {**self._manifest, _FILES: {**others, **{inside: _origin(file) for inside, file in files.items()}}}
@@ -374,8 +374,8 @@ def _files_of(manifest: dict[str, Any]) -> dict[str, Any]:
 
 
 def _origin(file: Found) -> list[Any]:
-    """Return which file it is, its size and when it was changed, None if nobody knows, as JSON reads it."""
-    here = os.path.abspath(file.name)  # noqa: PTH100 - a link is called as it is
+    """Return the name of a file, its size and its time of change (None if unknown), as plain JSON data."""
+    here = os.path.abspath(file.name)  # noqa: PTH100 - links keep their own names
     name = storage.without_secrets(file.name) if storage.is_url(file.name) else here
     return [name, file.bytes, None if isnan(file.changed) else file.changed]
 

@@ -1,4 +1,4 @@
-"""Chunks in, chunks with their answers out, in order: by this process, or by several that each load the model."""
+"""Chunks in, chunks with their answers out, in order: in this process, or in several that each load the model."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ from textcls.jobs.batch.chunks import Item
 from textcls.jobs.processes import pool_of
 from textcls.model.classifier import Classifier
 
-# Chunks under way for each worker: one being answered, one waiting.
+# Chunks under way per worker: one being answered, one waiting.
 AHEAD: Final = 2
 
 
@@ -25,8 +25,8 @@ def answered(
     """Yield `chunks` with the answers of `classifier`, in order.
 
     Args:
-        classifier: answers itself if there is one worker; each of several loads its file anew.
-        chunks: read no further ahead than the workers are busy.
+        classifier: answers itself if there is one worker; otherwise each worker loads its file.
+        chunks: the chunks, which are read only as far ahead as keeps the workers busy.
         answer: the columns to answer with.
         workers: number of processes.
 
@@ -42,7 +42,7 @@ def answered(
     try:
         for chunk in chunks:
             texts = [item.text for item in chunk]
-            # Ctrl-C reaches every process of the terminal from its first moment; this one decides what ends.
+            # Ctrl-C reaches every process of the terminal from its start; this one alone decides what ends.
             with interrupts.held_back_from_processes():
                 waiting.append((chunk, pool.submit(_answer, classifier.path, answer, texts)))
             if len(waiting) >= AHEAD * workers:

@@ -149,7 +149,7 @@ def prototypes_of(info: ModelInfo, path: Path) -> Prototypes:
     """
     if info.several or info.columns:
         reads = "gives a text several labels" if info.several else "reads columns beside the text"
-        raise ConfigError(f"{path} cannot be taught, because it {reads}: add rows, and train anew.")
+        raise ConfigError(f"{path} cannot be taught, because it {reads}: add rows, and train again.")
     if info.prototypes is None:
         raise ConfigError(
             f"{path} cannot be taught, because its labels are not prototypes; train a model that can with "

@@ -1,1 +1,1 @@
-"""Teachers that learn by PyTorch."""
+"""Teachers that are trained with PyTorch."""

@@ -1,9 +1,9 @@
-"""A sentence encoder all of whose weights learn from the labelled rows, and which then answers the unlabelled texts.
+"""A sentence encoder that is fine-tuned on the labelled rows, and then answers the unlabelled texts.
 
 It begins with the linear head that is fitted on its vectors as they are, so that the first steps do not undo what it
-knows (linear probing, then fine-tuning: Kumar et al. 2022, section 3). Answers are kept beside the sentence vectors, by
-weights, rows, settings and texts: a second run of the same rows asks nobody. They are those of one machine: sums of
-floating-point numbers depend on how many threads share them.
+knows (linear probing, then fine-tuning: Kumar et al. 2022, section 3). Answers are cached beside the sentence vectors,
+by weights, rows, settings and texts: a second run on the same rows computes none. They are specific to one machine:
+sums of floating-point numbers depend on the number of threads.
 
 Shapes: T texts to learn from, A texts that are asked, B texts of a step, C labels.
 """
@@ -26,26 +26,26 @@ from textcls_training.distillation import linear_head
 from textcls_training.fit.callbacks import Callback
 from textcls_training.vectors.sentence_encoder import NO_SPACE, SentenceEncoder, as_float64, cache_folder, make_folder
 
-# Found on sst2 and trec6, for an encoder of so many weights. Larger ones want smaller rates: by the square root, 110
-# million get 3e-5, which is usual, and was not measured here.
+# Found on sst2 and trec6, for an encoder with this number of weights. Larger ones need smaller rates: by the square
+# root, 110 million get 3e-5, which is usual, and was not measured here.
 RATE: Final = 7e-5
 WEIGHTS: Final = 22_700_000
 BATCH: Final = 32
 WARM_UP: Final = 0.06
 DECAY: Final = 0.01
-# Tuning takes about so many steps, within these passes over the rows.
+# Tuning takes about this many steps, with at least and at most these passes over the rows.
 STEPS: Final = 600
 LEAST_PASSES, MOST_PASSES = 2, 10
-# Of longer texts the encoder reads the beginning.
+# The encoder reads only the beginning of longer texts.
 MOST_TOKENS: Final = 128
-# A tuned model is too sure of itself; 1 to 4 differ by less than half a point of the student.
+# A tuned model is overconfident; values from 1 to 4 change the student by less than half a point.
 TEMPERATURE: Final = 1.5
-# Texts that are sorted by their lengths together, so that those of a step are about as long.
+# Texts that are sorted by length together, so that those of a step have about the same length.
 _SORTED: Final = 32 * BATCH
 
 
 class TunedTeacher:
-    """An encoder that is tuned anew each time it is asked, on the labels that it is given."""
+    """An encoder that is tuned anew on the given labels each time it is asked."""
 
     def __init__(
         self,
@@ -57,13 +57,13 @@ class TunedTeacher:
         callback: Callback,
         stopped: Callable[[], bool],
     ) -> None:
-        """Take all texts of the pool and their hashes; the callback is told of progress, `stopped` ends it early."""
+        """Take all texts of the pool and their hashes; `callback` receives progress, `stopped` can end it early."""
         self.name = f"{encoder.name}, tuned"
         self._encoder, self._texts, self._hashes, self._classes = encoder, texts, hashes, classes
         self._seed, self._callback, self._stopped = seed, callback, stopped
 
     def answers(self, text_T: Int64, rows: Dataset, asked_A: Int64) -> Float32 | None:
-        """Tune on the texts `text_T`, and return probabilities [A, C] of the texts `asked_A`; None if it was ended.
+        """Tune on the texts `text_T`, and return the probabilities [A, C] of the texts `asked_A`; None if stopped.
 
         Raises:
             SurroundingsError: the cache cannot be written.
@@ -88,7 +88,7 @@ class TunedTeacher:
         return found
 
     def _tune(self, model: "_Classifier", texts: Sequence[str], target_TC: Float32, *, several: bool) -> bool:
-        """Take all steps; False if somebody has ended it."""
+        """Take all steps; return False if it was stopped."""
         loss = binary_cross_entropy if several else torch.nn.functional.cross_entropy
         steps_a_pass = math.ceil(len(texts) / BATCH)
         passes = min(MOST_PASSES, max(LEAST_PASSES, round(STEPS / steps_a_pass)))
@@ -110,7 +110,7 @@ class TunedTeacher:
         return not self._stopped()
 
     def _ask(self, model: "_Classifier", texts: Sequence[str], *, several: bool) -> Float32 | None:
-        """Return the probabilities [A, C] of texts; None if somebody has ended it."""
+        """Return the probabilities [A, C] of texts; None if it was stopped."""
         found_AC = np.zeros((len(texts), self._classes), np.float32)
         order = np.argsort([-len(text) for text in texts], kind="stable")
         steps = (order[first : first + 2 * BATCH] for first in range(0, len(order), 2 * BATCH))
@@ -124,7 +124,7 @@ class TunedTeacher:
         return None if self._stopped() else found_AC
 
     def _followed(self, name: str, steps: Iterable[Int64], rows_of_all: int) -> Iterator[Int64]:
-        """Yield the rows of each step until somebody ends it, and tell how far it is."""
+        """Yield the rows of each step until it is stopped, and report progress."""
         self._callback.phase(name, rows_of_all)
         began, done = time.monotonic(), 0
         for rows in steps:
@@ -136,7 +136,7 @@ class TunedTeacher:
             self._callback.note(f"{(rows_of_all - done) * (time.monotonic() - began) / done:,.0f} s left")
 
     def _key(self, texts: Sequence[str], rows: Dataset, asked: Sequence[str]) -> str:
-        """Return a hash of all that decides over the answers, but for the machine."""
+        """Return a hash of everything that determines the answers, except the machine."""
         settings = (RATE, WEIGHTS, BATCH, WARM_UP, DECAY, STEPS, LEAST_PASSES, MOST_PASSES, MOST_TOKENS, TEMPERATURE)
         sets = rows.sets
         told = rows.labels.tolist() if sets is None else [sets.start.tolist(), sets.label.tolist()]
@@ -154,7 +154,7 @@ class _Classifier(torch.nn.Module):
     def __init__(self, encoder: Any, head: linear_head.LinearHead) -> None:
         super().__init__()
         self.encoder = encoder
-        # One of static vectors reads texts of any length.
+        # An encoder with static vectors reads texts of any length.
         if MOST_TOKENS < (encoder.max_seq_length or 0) < math.inf:
             encoder.max_seq_length = MOST_TOKENS
         self.head = torch.nn.Linear(*head.weight_DC.shape)
@@ -174,13 +174,13 @@ class _Classifier(torch.nn.Module):
 
 
 def binary_cross_entropy(logits_BC: torch.Tensor, target_BC: torch.Tensor) -> torch.Tensor:
-    """Return the loss of rows that may have several labels: summed over these, as a softmax counts a row."""
+    """Return the loss of rows that may have several labels, summed over labels, as a softmax counts a row."""
     mean = torch.nn.functional.binary_cross_entropy_with_logits(logits_BC, target_BC)
     return mean * target_BC.shape[1]
 
 
 def _optimizer(model: "_Classifier", steps: int) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler]:
-    """Return AdamW, whose rate grows over the first steps and then falls to nothing."""
+    """Return AdamW, whose rate rises over the first steps and then falls to zero."""
     weights = sum(each.numel() for each in model.parameters())
     rate = RATE * min(1.0, WEIGHTS / weights) ** 0.5
     optimizer = torch.optim.AdamW(model.parameters(), rate, weight_decay=DECAY)
@@ -193,7 +193,7 @@ def _optimizer(model: "_Classifier", steps: int) -> tuple[torch.optim.Optimizer,
 
 
 def _batches(texts: Sequence[str], random: np.random.Generator) -> list[Int64]:
-    """Return the rows of each step, in an order by chance, those of a step of about one length."""
+    """Return the rows of each step, in random order; the texts of a step have about the same length."""
     order = random.permutation(len(texts))
     found: list[Int64] = []
     for first in range(0, len(order), _SORTED):
@@ -205,7 +205,7 @@ def _batches(texts: Sequence[str], random: np.random.Generator) -> list[Int64]:
 
 
 def _half(device: torch.device) -> AbstractContextManager[Any]:
-    """Compute in bfloat16 where the processor does so quickly."""
+    """Compute in bfloat16 if the processor does so quickly."""
     quick = device.type == "cuda" or bool(torch.cpu.get_capabilities().get("avx512_bf16"))
     return torch.autocast(device.type, torch.bfloat16, enabled=quick)
 

@@ -1,1 +1,1 @@
-"""What a trained PyTorch model is saved as."""
+"""The export of trained PyTorch models."""

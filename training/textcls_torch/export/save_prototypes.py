@@ -1,7 +1,7 @@
-"""From a trained model to a file of prototypes: its encoder is saved, and then taught the rows of the training.
+"""From a trained model to a file of prototypes: its encoder is saved, and then taught the training rows.
 
-What a file can be taught later is how it is taught first (`textcls.model.teaching`): its own graph makes the vectors of
-the rows, whose means are the support rows of their labels.
+A file is first taught in the same way as it can be taught later (`textcls.model.teaching`): its own graph computes the
+vectors of the rows, whose means are the support rows of their labels.
 """
 
 from collections import defaultdict
@@ -32,19 +32,19 @@ from textcls_training.models.bit_codes import BITS
 
 __all__ = ["TextEncoder", "encoder_tables", "save_prototypes", "text_encoder"]
 
-# By so many rows, and of each so many tokens, it is measured how long the parts of vectors are.
+# The numbers of rows, and of tokens of each, on which the lengths of the parts of vectors are measured.
 MEASURED_ROWS, MEASURED_TOKENS = 500, 200
-# What the metadata say of a support row.
+# The bytes that the metadata use per support row.
 SUPPORT_ROW_BYTES: Final = 12
-# Of a label with more rows so many, evenly from all, make its support rows.
+# For a label with more rows, this number of them, evenly spaced, make its support rows.
 MOST_ROWS: Final = 1000
 
 
 def encoder_tables(encoder: TextEncoder, corpus: Corpus, size: Size, labels: Sequence[str]) -> LookupTables:
-    """Return the tables of an encoder, which with the support rows are about as large as they may be.
+    """Return the tables of an encoder, which together with the support rows are about as large as allowed.
 
     Args:
-        encoder: what makes vectors of texts.
+        encoder: the encoder of texts.
         corpus: the texts that it was trained on.
         size: how large the file may be.
         labels: the labels of the labelled rows.
@@ -62,7 +62,7 @@ def encoder_tables(encoder: TextEncoder, corpus: Corpus, size: Size, labels: Seq
 
 
 def _width(encoder: TextEncoder) -> int:
-    """Return how many entries the vector of a text has."""
+    """Return the number of entries of a text's vector."""
     return encoder.width * len(encoder.model.views) + BITS
 
 
@@ -79,19 +79,19 @@ def save_prototypes(
     """Make the support rows of all labels, check the file against PyTorch, write it to `path`.
 
     Args:
-        encoder: what makes vectors of texts.
-        tables: what the text graph reads.
+        encoder: the encoder of texts.
+        tables: the tables that the text graph reads.
         texts: the texts of the training rows.
         labels: the label of each.
-        info: what the file says of itself, but for the prototypes.
+        info: the metadata of the file, except the prototypes.
         path: the path of the file.
-        keep_texts: whether the file keeps the texts nearest to support rows, or their numbers alone.
+        keep_texts: whether the file keeps the texts nearest to support rows, or only their numbers.
 
     Returns:
-        What the file says of itself.
+        The metadata of the file.
 
     Raises:
-        InputError: no row of a label holds anything.
+        InputError: all rows of a label are empty.
         ConfigError: training diverged; nothing is written.
         ArtifactError: PyTorch and ONNX Runtime disagree; the model is beside `path`.
     """
@@ -117,13 +117,13 @@ def save_prototypes(
 
 
 def _placeholder(encoder: TextEncoder, labels: int, keep_texts: bool) -> Prototypes:
-    """Return one support row a label, until there are others."""
+    """Return one support row per label, until there are others."""
     row = SupportRow(1, 1, False, "" if keep_texts else None)
     return Prototypes(encoder.calibration.scale, keep_texts, ((row,),) * labels)
 
 
 def _head_without_rows(encoder: TextEncoder, lengths: Sequence[float], info: ModelInfo) -> PrototypeHead:
-    """Return a head whose support rows, one a label, are yet to come."""
+    """Return a head with one placeholder support row per label."""
     vector_SF = np.zeros((len(info.labels), _width(encoder)), np.float32)
     return PrototypeHead(encoder, lengths, vector_SF, prototypes_of(info, Path()), info.bias)
 
@@ -135,7 +135,7 @@ def _part_lengths(encoder: TextEncoder, tables: LookupTables, texts: Sequence[st
 
 
 def _some(rows: Sequence[int]) -> list[int]:
-    """Return rows, not more than are needed."""
+    """Return some of the rows, no more than are needed."""
     some = np.unique(np.linspace(0, len(rows) - 1, MOST_ROWS).astype(np.int64))
     return [rows[i] for i in some]
 

@@ -1,8 +1,8 @@
-"""A scoring head as an ONNX graph: its module is run once, and each function of PyTorch that it calls is written down.
+"""A scoring head as an ONNX graph: its module is run once, and each PyTorch function that it calls is recorded.
 
 PyTorch's own exporter takes any module, and seconds; a head is made of some fifty functions, and those are here. The
-module runs on a batch whose two sizes no weight has, primes: wherever one of them turns up, the graph reads the size
-from its inputs. What cannot be written down is refused by its name, and so is a constant that has one of these sizes.
+module runs on a batch whose two sizes are primes that no weight has: wherever one of them turns up, the graph reads the
+size from its inputs. What cannot be recorded is refused by name, and so is a constant that has one of these sizes.
 Nothing is trusted: before a file is written, the answers of ONNX Runtime are compared with those of the module
 (`textcls_training.export.parity`).
 """
@@ -23,7 +23,7 @@ from textcls_training.export.builder import GraphBuilder
 from textcls_training.export.heads.outputs import INPUTS, OUTPUTS
 
 _TYPES: Final = {torch.float32: 1, torch.int64: 7, torch.bool: 9}  # onnx.TensorProto.DataType
-# Functions of one tensor, or of several of one type, that are an operator of ONNX each.
+# Functions of one tensor, or of several of the same type, each of which is one ONNX operator.
 _SAME: Final = {
     "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "matmul": "MatMul", "remainder": "Mod",
     "lt": "Less", "gt": "Greater", "and": "And", "invert": "Not", "clamp_min": "Max", "sqrt": "Sqrt", "log": "Log",
@@ -33,16 +33,16 @@ _COMPARISONS: Final = {"lt", "gt"}
 
 
 def trace(head: nn.Module, g: GraphBuilder, views: int, columns: int) -> None:
-    """Write what a module does into `g`, from `INPUTS` to `OUTPUTS`.
+    """Record what a module does in `g`, from `INPUTS` to `OUTPUTS`.
 
     Args:
-        head: takes padding [B, T] and token sums [B, T, V, X], and gives the outputs, in evaluation mode.
-        g: what it is written into.
+        head: takes padding [B, T] and token sums [B, T, V, X], and returns the outputs, in evaluation mode.
+        g: the graph that it is recorded in.
         views: V.
         columns: X.
 
     Raises:
-        ArtifactError: it calls what has no counterpart here.
+        ArtifactError: it calls a function that has no counterpart here.
     """
     taken = {size for weight in head.state_dict().values() for size in weight.shape}
     # Few texts, as a number for each label of each token is computed; and longer ones than those that a Toeplitz gate
@@ -74,7 +74,7 @@ class _Tracer(TorchFunctionMode):
         self.constants: dict[int, tuple[Tensor, str]] = {}
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Call `func`, and write it down if it depends on the inputs."""
+        """Call `func`, and record it if it depends on the inputs."""
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
         name = _name(func)
@@ -83,7 +83,7 @@ class _Tracer(TorchFunctionMode):
             return result
         if not any(isinstance(one, Tensor) for one in pytree.tree_leaves(result)):
             return result  # a size, a type
-        # A new object, should PyTorch give back an argument.
+        # A new object, in case PyTorch returns an argument.
         result = result.view_as(result) if isinstance(result, Tensor) else tuple(result)
         self._write(name, result, args, kwargs)
         return result
@@ -139,7 +139,7 @@ class _Tracer(TorchFunctionMode):
         return self.g.node("Div", self.name_of(x), length)
 
     def _lstm(self, result: Any, x: Tensor, start: Any, weights: Sequence[Tensor], *_: Any) -> list[str | None]:
-        """One layer that reads forward, batch first, from a state of zeros. ONNX has its gates in another order."""
+        """One layer that reads forward, batch first, from a zero state; ONNX orders its gates differently."""
 
         def gates(weight_XD: Tensor) -> Tensor:
             i, f, g, o = weight_XD.detach().chunk(4)
@@ -183,21 +183,21 @@ class _Tracer(TorchFunctionMode):
     # Shapes.
 
     def _size(self, size: int) -> str:
-        """Return the name of how many texts, or tokens, there are: one integer in a list."""
+        """Return the name of the number of texts, or of tokens: one integer in a list."""
         if size not in self.size_names:
             axis = self.sizes.index(size)
             self.size_names[size] = self.g.node("Shape", INPUTS[0], start=axis, end=axis + 1)
         return self.size_names[size]
 
     def _list(self, sizes: Sequence[int]) -> str:
-        """Return the name of a list of integers, some of which are how many texts or tokens there are."""
+        """Return the name of a list of integers, some of which are the number of texts or of tokens."""
         if not set(self.sizes) & set(sizes):
             return self.g.integers(*sizes)
         parts = [self._size(size) if size in self.sizes else self.g.integers(size) for size in sizes]
         return self.g.node("Concat", *parts, axis=0)
 
     def _reshaped(self, result: Tensor, x: Tensor, *_: Any, **__: Any) -> str:
-        # What is left as it was is a 0; one unknown size is a -1, a product first; others are read from the inputs.
+        # An unchanged size is a 0; one unknown size is a -1, products first; others are read from the inputs.
         sizes = [0 if result.shape[: i + 1] == x.shape[: i + 1] else size for i, size in enumerate(result.shape)]
         unknown = [i for i, size in enumerate(sizes) if size and not all(size % one for one in self.sizes)]
         if unknown:
@@ -237,7 +237,7 @@ class _Tracer(TorchFunctionMode):
         return self.g.node("Pad", self.name_of(x), self._list([*before, *after]))
 
     def _getitem(self, result: Tensor, x: Tensor, places: Any) -> str:
-        """Whole dimensions, new ones, one place of a dimension, and what a dimension begins with."""
+        """Whole dimensions, new ones, one index of a dimension, and the beginning of a dimension."""
         found, axis = self.name_of(x), 0
         new: list[int] = []
         for place in places if isinstance(places, tuple) else (places,):
@@ -265,7 +265,7 @@ class _Tracer(TorchFunctionMode):
 
 
 def _name(func: Callable[..., Any]) -> str:
-    """Return what a function, a method, an operator or a property of a tensor is called, without underscores."""
+    """Return the name of a function, a method, an operator or a property of a tensor, without underscores."""
     name = str(func.__name__)
     if name == "__get__":
         name = str(getattr(func, "__self__").__name__)  # noqa: B009  # of a property, as its descriptor knows it

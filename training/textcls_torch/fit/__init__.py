@@ -1,1 +1,1 @@
-"""The reference trainer, to which the compiled one is held."""
+"""The reference trainer, against which the compiled one is checked."""

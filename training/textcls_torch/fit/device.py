@@ -9,7 +9,7 @@ from textcls_training.config.settings import Device
 
 
 def resolve_device(name: Device) -> torch.device:
-    """Return the device called `name`; `auto` is a GPU where there is one.
+    """Return the device called `name`; `auto` is a GPU if there is one.
 
     Raises:
         SurroundingsError: a GPU is asked for, and there is none.
@@ -29,7 +29,7 @@ def on_gpu(name: Device) -> bool:
 
 
 def runs_kernels(name: Device) -> bool:
-    """Whether what there are kernels for runs on them on the device called `name`: on a GPU with Triton.
+    """Whether the kernels are used on the device called `name`, that is on a GPU with Triton.
 
     The table of rows is then on the device.
 

@@ -1,9 +1,9 @@
-"""Steps of a training whose tables are on a device: all that a step does is done there, in one piece.
+"""Steps of a training whose tables are on a device: all of a step is done there, in one piece.
 
 The views that learn rows are read together and moved together (`JointTable`); a view by vectors of a file has the
-vectors of its texts on the device, too. Of the host a step takes the numbers of its texts, their targets and the
-factor of the rates, and it returns its loss, which nobody has read yet; so it can be recorded (`Recorded`), in shapes
-that are rounded up, so that there are few of them.
+vectors of its texts on the device, too. From the host a step takes the numbers of its texts, their targets and the
+factor of the rates, and it returns its loss without reading it; so it can be recorded (`Recorded`), in shapes that are
+rounded up, so that there are few of them.
 
 Shapes: G views, B texts, T tokens, padding counted, D width, C labels.
 """
@@ -28,7 +28,7 @@ from textcls_torch.models.vector_embedding import VectorEmbedding
 from textcls_training.data.arrays import Int64
 from textcls_training.data.dataset import Dataset
 
-# Sizes to each doubling, and the least one: what is rounded up is computed in vain.
+# Sizes per doubling, and the smallest one: what rounding up adds is computed in vain.
 TOKEN_SIZES: Final = 4
 LEAST_TOKENS: Final = 8
 USE_SIZES: Final = 2
@@ -36,10 +36,10 @@ LEAST_USES: Final = 256
 
 
 class ReadTogether(NamedTuple):
-    """What views of one width read of a batch.
+    """What views of the same width read of a batch.
 
     Attributes:
-        classifiers: theirs.
+        classifiers: the classifiers of the views.
         x_GBTD: token vectors, zero at padding.
         squared_norm_GBT1: squared feature norms, likewise.
     """
@@ -50,18 +50,18 @@ class ReadTogether(NamedTuple):
 
 
 class DeviceStep:
-    """What a step does, as one function of tensors.
+    """A step as one function of tensors.
 
     Args:
-        learners: the views, as `suits` has found them.
-        dataset: what is learned.
-        loss: what it costs.
+        learners: the views, which `suits` accepts.
+        dataset: the rows to learn.
+        loss: the loss.
         dense: the weights that are not rows.
         rate: the learning rate of the tables at its highest.
 
     Attributes:
-        table: those of all views; from now on they are parts of it.
-        recorded: who does the steps.
+        table: the joint table of all views, whose own tables become parts of it.
+        recorded: runs the steps, recorded or not.
 
     Raises:
         SurroundingsError: the device has no room.
@@ -102,7 +102,7 @@ class DeviceStep:
     def _step(self, shape: BatchShape, given: Given) -> Tensor:
         text_B, factor, *targets = given
         for group in self._dense:
-            group.forget()  # what a recording that failed has left
+            group.forget()  # gradients left by a failed recording
         batch = self.table.batch(self._texts, text_B, shape)
         x_GBTD, squared_norm_GBT1 = self.table.read(batch)
         x_GBTD.requires_grad_()
@@ -127,7 +127,7 @@ class DeviceStep:
 
 
 def suits(learners: Sequence[ViewLearner]) -> bool:
-    """Whether what all views read is on a device: some learn rows there, others read vectors that do not move."""
+    """Whether all that views read is on a device: some learn rows there, others read vectors that do not change."""
     embeddings = [learner.embedding for learner in learners]
     with_rows = [embedding for embedding in embeddings if not isinstance(embedding, VectorEmbedding)]
     on_device = [isinstance(each, HashedEmbedding) and isinstance(each.table, DeviceTable) for each in with_rows]
@@ -135,12 +135,12 @@ def suits(learners: Sequence[ViewLearner]) -> bool:
 
 
 def rounded_up(shape: BatchShape) -> BatchShape:
-    """Return a shape that is as large or larger, of which there are few."""
+    """Return a shape that is at least as large, out of a small set of shapes."""
     tokens = _rounded_up(max(LEAST_TOKENS, shape.tokens), TOKEN_SIZES)
     return BatchShape(shape.texts, tokens, _rounded_up(max(LEAST_USES, shape.uses), USE_SIZES))
 
 
 def _rounded_up(size: int, sizes: int) -> int:
-    """Return the next of so many sizes between a power of two and the next."""
+    """Round `size` up to the next one, with `sizes` of them from one power of two to the next."""
     step = max(1, (1 << (size - 1).bit_length()) // (2 * sizes))
     return -(-size // step) * step

@@ -1,14 +1,14 @@
-"""What training makes small. Shapes: B texts, V views, C labels, R rows.
+"""The loss that training minimizes. Shapes: B texts, V views, C labels, R rows.
 
-Of one label a text: the cross-entropy of a softmax. A soft target is a hard row of each label, which counts by its
-probability; a hard one is sure of its label. So one cross-entropy serves both, and weights mean the same for both:
+With one label per text: the cross-entropy of a softmax. A soft target is like one hard row per label, which counts by
+its probability; a hard one is certain of its label. So one cross-entropy serves both, with weights of the same meaning:
 -sum_c weight_c p_c log q_c times the weight of the row.
 
-Of several labels a text: the cross-entropy of a sigmoid a label, with weights of its own for the rows that have the
-label and for those that have not: -sum_c (weight_c p_c log q_c + other_c (1 - p_c) q_c^g log(1 - q_c)) times the weight
+With several labels per text: the cross-entropy of a sigmoid per label, with separate weights for rows that have the
+label and those that do not: -sum_c (weight_c p_c log q_c + other_c (1 - p_c) q_c^g log(1 - q_c)) times the weight
 of the row. The power g = `FOCUS` is that of the asymmetric loss (Ridnik et al. 2021, arXiv 2009.14119, equation 4,
-without its margin): of the many labels that a text has not, nearly all are ruled out soon, and what they would go on
-teaching drowns the few that it has. The answers are not probabilities then; validation rows make them honest again.
+without its margin): of the many labels that a text does not have, nearly all are soon ruled out, and their remaining
+loss would drown that of the few that it has. The answers are then no probabilities; validation rows recalibrate them.
 
 Both are summed, not averaged, so that a row of a table learns the same from a text however many texts share the step,
 and summed over the views, which learn each by itself.
@@ -27,13 +27,13 @@ from textcls_training.data.arrays import Float32, Int64
 from textcls_training.data.dataset import Dataset
 from textcls_training.fit.label_weights import FOCUS, class_weights, label_set_weights
 
-# What some rows are to answer: the numbers of hard labels [B], or how probable each label is [B, C]; and what each row
-# counts [B], where that is not 1.
+# The targets of some rows: the numbers of hard labels [B], or the probability of each label [B, C]; and the weight of
+# each row [B], if that is not 1.
 Targets = tuple[NDArray[Any]] | tuple[NDArray[Any], Float32]
 
 
 class Loss(Protocol):
-    """What the answers to some rows of a dataset cost."""
+    """The loss of the answers to some rows of a dataset."""
 
     def targets(self, row_B: Int64) -> Targets:
         """Return what the rows `row_B` are to answer."""
@@ -107,7 +107,7 @@ def label_loss(
     Args:
         logits_VBC: what each view answers.
         target: the numbers of hard labels [B], or probabilities [B, C].
-        class_weight_C: what each label counts.
+        class_weight_C: the weight of each label.
         row_weight_B: what each row counts; None where that is 1.
     """
     logits_VCB = logits_VBC.movedim(2, 1)
@@ -124,11 +124,11 @@ def label_set_loss(
     Args:
         logits_VBC: what each view answers.
         target_BC: how probable each label is.
-        present_C: what a row that has the label counts.
-        absent_C: what one that has not counts.
+        present_C: the weight of a row that has the label.
+        absent_C: the weight of a row that does not have it.
         row_weight_B: what each row counts; None where that is 1.
     """
-    # -log q; from it follow -log(1 - q) and the power of q, by a few operations that are quick.
+    # -log q; -log(1 - q) and the power of q follow from it by a few quick operations.
     missed_VBC = F.softplus(-logits_VBC)
     present_VBC = present_C * target_BC * missed_VBC
     absent_VBC = absent_C * (1 - target_BC) * torch.exp(-FOCUS * missed_VBC) * (logits_VBC + missed_VBC)

@@ -33,7 +33,7 @@ class AdamWGroup:
         self._steps = [torch.zeros((), device=p.device) for p in self.params]
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return the weights, and all that later steps depend on besides, by name."""
+        """Return the weights, and everything else that later steps depend on, by name."""
         lists = (("weight", self.params), ("mean", self._mean), ("square", self._square), ("steps", self._steps))
         return {f"{name}.{i}": tensor for name, tensors in lists for i, tensor in enumerate(tensors)}
 
@@ -80,7 +80,7 @@ class AdamWGroup:
 def dense_groups(
     models: Sequence[ViewClassifier], embeddings: Sequence[Tensor], config: OptimConfig
 ) -> list[AdamWGroup]:
-    """Return the groups of all dense weights: those of the classifiers, and what embeddings leave to this optimizer."""
+    """Return the groups of all dense weights: those of the classifiers, and those that embeddings leave to AdamW."""
     heads, mixing, others = [], [], []
     for model in models:
         heads.append(model.head.weight)

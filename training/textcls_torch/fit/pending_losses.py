@@ -1,4 +1,4 @@
-"""The losses of steps, told when they are read: on a GPU many at once, as reading one waits for the steps before it."""
+"""The losses of steps, reported when read: many at once on a GPU, as reading one waits for the steps before it."""
 
 import math
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from textcls.errors import ConfigError
 from textcls_training.fit.any_trainer import diverged
 from textcls_training.fit.callbacks import Callback
 
-# Steps whose losses a GPU keeps: more would bring little, and a training that has diverged would go on for longer.
+# Steps whose losses a GPU keeps: more would save little, and a training that has diverged would go on for longer.
 STEPS_ON_A_GPU: Final = 50
 
 
@@ -23,25 +23,25 @@ class _Pending(NamedTuple):
 
 
 class PendingLosses:
-    """Losses that nobody has read yet."""
+    """Losses that have not been read yet."""
 
     def __init__(self, callback: Callback, at_once: int, error: Callable[[str], ConfigError] = diverged) -> None:
-        """Tell `callback` of so many steps at once; `error` makes one of what is not finite, and where."""
+        """Report `at_once` steps at a time to `callback`; `error` makes the error for a loss that is not finite."""
         self._callback, self._at_once, self._error = callback, at_once, error
         self._pending: list[_Pending] = []
 
     def add(self, step: int, rows: int, loss: Tensor | None, shares: int) -> None:
-        """Take the loss of a step, summed over so many shares; None if it has learned nothing.
+        """Add the loss of a step, summed over `shares` shares; None if the step has learned nothing.
 
         Raises:
-            ConfigError: it, or one before it, has been read and is not finite.
+            ConfigError: this loss or an earlier one was read and is not finite.
         """
         self._pending.append(_Pending(step, rows, shares, loss))
         if len(self._pending) >= self._at_once:
             self.read()
 
     def read(self) -> None:
-        """Read what is pending, and tell of each step its mean loss of a share: of a text and a view, say.
+        """Read the pending losses, and report the mean loss per share of each step: per text and view, say.
 
         Raises:
             ConfigError: a loss is not finite.

@@ -20,8 +20,8 @@ from textcls_torch.models.sending import send_into, sent
 
 # Recordings at most: each keeps some megabytes on the GPU.
 MOST: Final = 64
-# Recording takes about as long as doing the work this many times, which is a guess. Waiting this long never costs much
-# more than twice what foresight would.
+# A guess of how many times the work could be done in the time that recording takes. Waiting this long never costs much
+# more than twice the time of the best choice.
 AFTER: Final = 8
 # CUDA records for one thread at a time.
 _RECORDING = Lock()
@@ -32,17 +32,17 @@ Replay = Callable[[], Tensor]
 
 
 class Recorded(Generic[Shape]):
-    """Work that is given a shape and tensors of it, and returns a tensor; its other effects are on the device, too.
+    """Work that takes a shape and tensors of that shape, and returns a tensor; its side effects are on the device, too.
 
-    In a shape it is first done as it comes, which compiles what it runs, and recorded later.
+    Work in a new shape is first run unrecorded, which compiles what it runs, and recorded later.
 
     Attributes:
-        after: how often it is done as it comes, at least once.
-        most: recordings that are kept; work in other shapes is done as it comes.
+        after: how often it is run unrecorded, at least once.
+        most: the most recordings that are kept; work in other shapes is run unrecorded.
     """
 
     def __init__(self, device: torch.device, record: Callable[[Replay], Replay] | None = None) -> None:
-        """Work on `device`; `record` makes of work what does it again, without doing it. By default CUDA records."""
+        """Work on `device`; `record` turns work into a function that repeats it, without running it (default: CUDA)."""
         self.after, self.most = AFTER, MOST
         self._device = device
         self._record = record or (cuda_graph() if device.type == "cuda" else None)
@@ -50,7 +50,7 @@ class Recorded(Generic[Shape]):
         self._kept: dict[Shape, tuple[Given, Replay]] = {}
 
     def __call__(self, work: Callable[[Shape, Given], Tensor], shape: Shape, arrays: Sequence[NDArray[Any]]) -> Tensor:
-        """Send arrays to the device, do the work with them, and return what comes of it; it is the same work always."""
+        """Send arrays to the device, do the work with them, and return its result; the work must always be the same."""
         if shape not in self._kept:
             if self._record is None or not self._may_record(shape):
                 return work(shape, [sent(array, self._device) for array in arrays])
@@ -58,7 +58,7 @@ class Recorded(Generic[Shape]):
             try:
                 self._kept[shape] = own, self._record(partial(work, shape, own))
             except torch.OutOfMemoryError:
-                # Graphs have memory apart from that of work as it comes, for which there was room until now.
+                # Graphs have memory of their own; without them there is room for unrecorded work, as there was before.
                 self._kept.clear()
                 self.most = 0
                 return work(shape, own)
@@ -69,7 +69,7 @@ class Recorded(Generic[Shape]):
 
     @property
     def recordings(self) -> int:
-        """How many are kept."""
+        """The number of recordings that are kept."""
         return len(self._kept)
 
     def _may_record(self, shape: Shape) -> bool:
@@ -78,7 +78,7 @@ class Recorded(Generic[Shape]):
 
 
 def cuda_graph() -> Callable[[Replay], Replay]:
-    """Return what records work as a CUDA graph, without doing it; all graphs share their memory, one runs at a time."""
+    """Return what records work as a CUDA graph without running it; graphs share memory, and run one at a time."""
     import torch._dynamo  # a first custom operator would import it within work, and what imports then holds its frames
 
     pool, stream = torch.cuda.graph_pool_handle(), torch.cuda.Stream()  # type: ignore[no-untyped-call]
@@ -87,7 +87,7 @@ def cuda_graph() -> Callable[[Replay], Replay]:
     def record(work: Replay) -> Replay:
         nonlocal first
         if first:
-            gc.collect()  # nodes of autograd that are left of work as it came belong to another stream
+            gc.collect()  # autograd nodes left over from unrecorded work belong to another stream
             first = False
         graph = torch.cuda.CUDAGraph()
         recording = torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local")
@@ -106,7 +106,7 @@ def cuda_graph() -> Callable[[Replay], Replay]:
 
 
 def _unless_full(work: Replay) -> Tensor | torch.OutOfMemoryError:
-    """Return the error that there is no room, so that the recording ends as it should before it is raised."""
+    """Return the out-of-memory error, if any, so that the recording ends properly before it is raised."""
     try:
         return work()
     except torch.OutOfMemoryError as error:

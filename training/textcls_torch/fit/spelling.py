@@ -12,9 +12,9 @@ from textcls_training.models.bit_codes import codes
 
 
 def spelling(space: FeatureSpace, corpus: Corpus) -> Float32:
-    """Return the sum of the codes of the words of each text [R, D] by weight, of an unseen one 1, which is the most.
+    """Return the weighted sum of the codes of each text's words [R, D]; an unseen word has the largest weight, 1.
 
-    As under `norm` attention it is divided by the root of the sum of the squared weights.
+    As with `norm` attention, it is divided by the root of the sum of the squared weights.
     """
     weight_V = _word_weights(space, corpus)
     code_VD = codes(corpus.types) * weight_V[:, None]

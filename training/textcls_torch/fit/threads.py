@@ -1,4 +1,4 @@
-"""How many threads PyTorch has while it trains, and what it draws from."""
+"""The number of PyTorch's threads while it trains, and its random generators."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ import torch
 
 @contextmanager
 def one_thread(seed: int) -> Iterator[None]:
-    """One thread of PyTorch and its seeded generators inside; everything as before outside."""
+    """Run the block with one PyTorch thread and seeded generators, and restore both afterwards."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -51,11 +51,11 @@ class Trainer(AnyTrainer):
     """One fit of any model, in PyTorch: the reference.
 
     Attributes:
-        losses_at_once: of how many steps the losses are read together.
-        device_step: what takes a step in one piece, while epochs run on a device.
+        losses_at_once: the number of steps whose losses are read together.
+        device_step: takes a step in one piece, while epochs run on a device.
     """
 
-    # Whether the loss depends on nothing but targets, so that a step can be done on a device in one piece.
+    # Whether the loss depends only on targets, so that a step can be done on a device in one piece.
     of_targets: ClassVar[bool] = True
 
     def __init__(self, dataset: Dataset, classes: int, config: ResolvedConfig, stop: Stop | None = None) -> None:
@@ -84,11 +84,11 @@ class Trainer(AnyTrainer):
 
     @property
     def views(self) -> int:
-        """How many views there are."""
+        """The number of views."""
         return len(self.learners)
 
     def leave_out(self, view: int) -> None:
-        """Go on without a view: the others do not know of it."""
+        """Continue without a view; the others do not depend on it."""
         del self.learners[view]
         if "encoded" in vars(self):
             del self.encoded[view]
@@ -100,7 +100,7 @@ class Trainer(AnyTrainer):
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """Take steps in one piece while a block lasts, where that can be."""
+        """Take steps in one piece for as long as the block lasts, if possible."""
         self.device_step = self.whole_step()
         try:
             yield
@@ -108,7 +108,7 @@ class Trainer(AnyTrainer):
             self.device_step = None
 
     def whole_step(self) -> DeviceStep | None:
-        """Return what takes a step of all views in one piece, if nobody looks into the middle of it.
+        """Return what takes a step of all views in one piece, if nothing needs the middle of a step.
 
         Raises:
             SurroundingsError: the device has no room for it.
@@ -151,7 +151,7 @@ class Trainer(AnyTrainer):
         return found
 
     def spaces(self) -> dict[str, NDArray[Any]]:
-        """Return nothing: no other training begins with what this one has learned."""
+        """Return no arrays: no other training begins with what this one has learned."""
         return {}
 
     def begin_with(self, learned: Learned) -> None:
@@ -191,7 +191,7 @@ class Trainer(AnyTrainer):
         return views
 
     def _loss(self, text_B: Int64, views: Sequence[ViewBatch]) -> Tensor:
-        """Return the loss of the targets and, where there are human rationales, that of the attention."""
+        """Return the loss of the targets and, if there are human rationales, that of the attention."""
         pairs = list(zip(self.learners, views, strict=True))
         logits_VBC = torch.stack([learner.logits(given) for learner, given in pairs])
         targets = (sent(array, self.device) for array in self._label_loss.targets(text_B))
@@ -207,10 +207,10 @@ class Trainer(AnyTrainer):
 
     @torch.no_grad()
     def predict(self, encoded_V: Sequence[Any], batch_size: int = PREDICTION_BATCH) -> Float32:
-        """Return the logits [V, R, C] of each view, of what `encode` has made of texts.
+        """Return the logits [V, R, C] of each view for texts that `encode` has prepared.
 
         Raises:
-            ConfigError: they are not finite.
+            ConfigError: the logits are not finite.
         """
         corpus = encoded_V[0].corpus
         logits_VRC = np.zeros((len(self.learners), len(corpus), self.classes), np.float32)
@@ -225,7 +225,7 @@ class Trainer(AnyTrainer):
 
     @torch.no_grad()
     def pooled(self, encoded_V: Sequence[Any], batch_size: int = PREDICTION_BATCH) -> list[Float32]:
-        """Return what the attention of each view sums up [R, D], of what `encode` has made of texts."""
+        """Return the sums of each view's attention [R, D] for texts that `encode` has prepared."""
         corpus, found = encoded_V[0].corpus, []
         for learner, encoded in zip(self.learners, encoded_V, strict=True):
             pooled_RD = np.zeros((len(corpus), learner.classifier.config.dim), np.float32)

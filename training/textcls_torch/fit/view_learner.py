@@ -23,7 +23,7 @@ class ViewBatch(NamedTuple):
     """Texts as one view reads them.
 
     Attributes:
-        batch: what the embedding makes of them.
+        batch: the texts as prepared by the embedding.
         x_BTD: token vectors.
         squared_norm_BT1: squared feature norms.
         mask_BT: True at real tokens.
@@ -35,7 +35,7 @@ class ViewBatch(NamedTuple):
     mask_BT: Tensor
 
     def tensors(self, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-        """Return what the classifier reads."""
+        """Return the tensors that the classifier reads."""
         return self.x_BTD.to(device), self.squared_norm_BT1.to(device), self.mask_BT.to(device)
 
 
@@ -59,7 +59,7 @@ class ViewLearner:
                 classifier.mixing.in_bfloat16 = multiplies_halves(device)
             learners.append(cls(embedding, classifier, device))
         if config.vectors is not None:
-            # Made last, so that the other views begin as they do without it.
+            # Made last, so that the other views start with the same weights as without it.
             classifier = vector_classifier(config.model, config.vectors, classes)
             learners.insert(VECTORS, cls(VectorEmbedding(config.vectors), classifier, device))
         return learners
@@ -76,7 +76,7 @@ class ViewLearner:
         return logits_BC
 
     def pooled(self, given: ViewBatch) -> Tensor:
-        """Return what the attention sums up of texts [B, D], where there is one seed."""
+        """Return the sums of the attention over texts [B, D], with a single seed."""
         values = self.classifier.mix(*given.tensors(self.device)[::2])
         _, squared_norm_BT1, mask_BT = given.tensors(self.device)
         return self.classifier.attention.pool(*values, squared_norm_BT1, mask_BT).squeeze(1)

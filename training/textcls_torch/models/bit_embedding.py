@@ -2,7 +2,7 @@
 
 A token is hashed with several seeds; `BITS` of the bits, as -1 and 1 and divided by the root of their number, times one
 dense matrix are its vector. Every token has one, whether training has seen it or not, and all tokens share all
-weights: a matrix of 256 x 32 numbers, where a table has one row a feature. Two tokens have about half of their bits in
+weights: a matrix of 256 x 32 numbers, whereas a table has one row per feature. Two tokens have about half their bits in
 common, so their codes are nearly orthogonal; each has the length 1, so a token's squared feature norm is 1.
 
 The source (raberrytv, "Dynamic word embeddings", 2020) claims 10M parameters for a table of 10,000 tokens in 100
@@ -54,7 +54,7 @@ class BitBatch:
 
 
 class BitEmbedding:
-    """One dense matrix in the place of a table.
+    """One dense matrix in place of a table.
 
     It learns with the other dense weights: `update` only leaves the gradient for their optimizer.
     """
@@ -65,7 +65,7 @@ class BitEmbedding:
 
     @property
     def learns(self) -> bool:
-        """Yes."""
+        """True: the matrix learns."""
         return True
 
     @property

@@ -53,9 +53,9 @@ class SeedAttention(nn.Module):
     takes longer than all else here.
 
     Args:
-        config: what the model is made of.
-        impl: what pools under metric scores, see `textcls_kernels.metric_attention`; `auto` is the fused pass on a GPU.
-        plain: whether seeds are what is learned, without parameters more than that.
+        config: the configuration of the model.
+        impl: what pools with metric scores, see `textcls_kernels.metric_attention`; `auto` is the fused pass on a GPU.
+        plain: whether the seeds themselves are learned, without over-parameterisation.
     """
 
     def __init__(self, config: ModelConfig, impl: Impl = "auto", *, plain: bool = False) -> None:
@@ -73,13 +73,13 @@ class SeedAttention(nn.Module):
         self.register_buffer("folded_SD", None)
 
     def plain_seeds(self) -> Tensor:
-        """Return the seeds [S, D] without the metric, of which most are over-parameterised."""
+        """Return the seeds [S, D] without the metric; most kinds of seeds are over-parameterised."""
         if self.plain_SD is not None:
             return self.plain_SD
         return ops.fold_seed(self.seed_SD, self.forget_DD, self.candidate_DD)
 
     def seeds(self) -> Tensor:
-        """Return the queries [S, D], the metric folded into them; or the plain vectors that they were folded to."""
+        """Return the queries [S, D], with the metric folded in; or the plain vectors that they were folded into."""
         if self.folded_SD is not None:
             return self.folded_SD
         seed_SD = self.plain_seeds()
@@ -87,7 +87,7 @@ class SeedAttention(nn.Module):
 
     @torch.no_grad()
     def fold(self) -> None:
-        """Keep of the seeds and the metric nothing but what they come to, once training is over."""
+        """Replace the seeds and the metric by the vectors that result from them, once training is over."""
         self.folded_SD = self.seeds().clone()
         if self.plain_SD is None:
             for name in ("seed_SD", "forget_DD", "candidate_DD"):
@@ -95,7 +95,7 @@ class SeedAttention(nn.Module):
         self.metric_DD = self.plain_SD = None
 
     def scores(self, x_BTD: Tensor, added_BTS: Tensor | None = None) -> Tensor:
-        """Return the score [B, T, S] of each token for each seed, and what a mixing layer adds to it."""
+        """Return the score [B, T, S] of each token for each seed, including what a mixing layer adds to it."""
         if self.scale is not None:
             score_BTS = ops.cosine_scores(x_BTD, self.seeds(), self.scale)
         elif self.kind == "kernel":
@@ -112,7 +112,7 @@ class SeedAttention(nn.Module):
         ) if self.kind == "norm" else probability_BTS
 
     def fuses(self, device: torch.device) -> bool:
-        """Whether `pool` is one fused pass on `device` where nothing is added to the scores.
+        """Whether `pool` is one fused pass on `device` if nothing is added to the scores.
 
         It is for metric scores, before seeds are folded, at widths and numbers of seeds that the kernel takes, where
         `impl` means Triton; all else is plain PyTorch.
@@ -141,7 +141,7 @@ class SeedAttention(nn.Module):
 
 
 class MixingLayer(nn.Module):
-    """gate * mixer(norm(x)). The gate tells how much mixing the model has learned to use.
+    """gate * mixer(norm(x)); the gate shows how much mixing the model has learned to use.
 
     The norm has no bias, so padding, which is zero, stays zero. No gradient goes back into the token vectors unless
     they are to learn from it: they are small when training begins, and the norm would blow their gradients up.
@@ -149,7 +149,7 @@ class MixingLayer(nn.Module):
     Attributes:
         start: what the gate begins as.
         teaches_vectors: whether the gradient goes back into the token vectors.
-        in_bfloat16: whether its products are in that type while it learns, as PyTorch's autocast chooses them.
+        in_bfloat16: whether its products are in that type during training, as PyTorch's autocast chooses.
     """
 
     in_bfloat16 = False
@@ -172,7 +172,7 @@ class MixingLayer(nn.Module):
     def _precision(self, device: torch.device) -> AbstractContextManager[object]:
         if not (self.in_bfloat16 and self.training):
             return nullcontext()
-        # Without a cache of weights, which would be that of one step in a CUDA graph.
+        # Without a cache of weights, which in a CUDA graph would keep those of one step.
         return torch.autocast(device.type, torch.bfloat16, cache_enabled=False)
 
 
@@ -263,7 +263,7 @@ class ViewClassifier(nn.Module):
 
     @property
     def labels(self) -> int:
-        """How many labels there are."""
+        """The number of labels."""
         return self.head.out_features
 
     @property
@@ -274,12 +274,12 @@ class ViewClassifier(nn.Module):
 
     @property
     def numbers(self) -> int:
-        """How many numbers are learned."""
+        """The number of learned numbers."""
         return sum(weight.numel() for weight in self.parameters())
 
     @property
     def mixing_numbers(self) -> int:
-        """How many of them are those of the mixing layer."""
+        """How many of the learned numbers belong to the mixing layer."""
         return 0 if self.mixing is None else sum(weight.numel() for weight in self.mixing.parameters())
 
     @property
@@ -289,7 +289,7 @@ class ViewClassifier(nn.Module):
 
     @property
     def attention_S(self) -> Float32:  # noqa: N802
-        """How much each seed counts in what is told of the attention [S]: all alike."""
+        """The weight of each seed in the reported attention [S]: all the same."""
         share_S: Float32 = torch.full((self.config.seeds,), 1 / self.config.seeds).numpy()
         return share_S
 
@@ -300,7 +300,7 @@ class ViewClassifier(nn.Module):
 
     @torch.no_grad()
     def folded(self, table_VD: Float32) -> Float32:
-        """Return `fold` of a table of NumPy."""
+        """Return `fold` of a NumPy table."""
         folded_VSY: Float32 = self.fold(torch.from_numpy(table_VD)).numpy()
         return folded_VSY
 

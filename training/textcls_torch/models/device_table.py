@@ -1,9 +1,9 @@
 """Tables of hashed embeddings on a device: rows, the state of their optimizer and the encoded texts stay there.
 
-What `EmbeddingTable` does by loops on the CPU is done by `textcls_kernels`: of a step nothing but the numbers of its
-texts goes to a GPU, and nothing comes back. Nothing here waits for it either: how many uses a batch has is known from
-sums over its texts, which are made once. The tables of views that have the same width lie end to end, so that one
-launch makes the uses of all of them, one reads and one moves the rows.
+What `EmbeddingTable` does by loops on the CPU, `textcls_kernels` does here: for each step, only the numbers of its
+texts go to the GPU, and nothing comes back. Nothing here waits for the GPU either: the number of uses of a batch is
+known from sums over its texts, which are computed once. The tables of views of the same width are laid end to end, so
+that one launch collects the uses of all of them, one reads the rows and one moves them.
 
 Shapes: G views, B texts, T tokens of the longest one, X = G B T places of the padded batch, D width, V rows of all
 tables, R uses of rows by the tokens of a batch, N texts of a corpus, Y types.
@@ -31,7 +31,7 @@ from textcls_training.data.feature_space import EncodedFeatures
 
 
 class BatchShape(NamedTuple):
-    """How large a batch is.
+    """The size of a batch.
 
     Attributes:
         texts: how many texts it has.
@@ -107,14 +107,14 @@ class DeviceTexts:
         return len(self.corpus)
 
     def types(self, text_B: Tensor, mask_BT: Tensor) -> Tensor:
-        """Return the types of the tokens of a padded batch [B, T], at padding any."""
+        """Return the types of the tokens of a padded batch [B, T]; at padding, any type."""
         if not len(self.encoded.token_P):
             return torch.zeros_like(mask_BT, dtype=torch.int32)
         place_BT = self.encoded.start_N[text_B][:, None] + torch.arange(mask_BT.shape[1], device=mask_BT.device)
         return self.encoded.token_P[torch.where(mask_BT, place_BT, 0)]
 
     def shape(self, text_B: Int64) -> BatchShape:
-        """Return how large a batch of the texts numbered `text_B` is."""
+        """Return the size of a batch of the texts numbered `text_B`."""
         start = self.corpus.start
         longest = int((start[text_B + 1] - start[text_B]).max(initial=1))
         return BatchShape(len(text_B), longest, int(self.uses_N[text_B].sum()))
@@ -125,7 +125,7 @@ class JointTable:
 
     Attributes:
         weight_V: what each row counts.
-        row_VD: the rows; row 0 of each view stands for nothing, and texts use that of the first view alone.
+        row_VD: the rows; row 0 of each view stands for nothing, and texts use only that of the first view.
         sum_V: their accumulators.
         first_G: where the rows of each view begin.
         impl: what computes, as `textcls_kernels.rows` has it.
@@ -239,7 +239,7 @@ class DeviceTable:
 
 
 def _shifted(row: Tensor, by: int) -> Tensor:
-    """Number rows on by as many; 0 stays nothing."""
+    """Add `by` to the row numbers; 0 stays 0, which stands for nothing."""
     return torch.where(row > 0, row + by, 0) if by else row
 
 
@@ -250,7 +250,7 @@ def brought(array: NDArray[Any], device: torch.device) -> Tensor:
 
 @contextmanager
 def room_for(what: str) -> Iterator[None]:
-    """Say what the GPU has no room for.
+    """Report what the GPU has no room for.
 
     Raises:
         SurroundingsError: it has no room.

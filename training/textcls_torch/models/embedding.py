@@ -1,4 +1,4 @@
-"""How a token gets its vector: what every embedding can do, and which one a training has."""
+"""How a token gets its vector: the interface of all embeddings, and the choice of one for a training."""
 
 from typing import Any, Protocol
 
@@ -53,7 +53,7 @@ class Embedding(Protocol):
 def make_embedding(
     corpus: Corpus, features: FeatureConfig, config: ResolvedConfig, device: torch.device | None = None
 ) -> Embedding:
-    """Return a fresh embedding of one view of the training texts, its table on `device` where one is named.
+    """Return a fresh embedding of one view of the training texts, with its table on `device` if one is given.
 
     Raises:
         SurroundingsError: the device has no room for the table.

@@ -1,8 +1,8 @@
 """The table of a hashed embedding on the CPU: how tokens read its rows, and how training moves them. The loops are
-compiled by Numba.
+compiled with Numba.
 
 A token's vector is sum_r c_r E_r over its rows, its squared feature norm q is sum_r c_r^2. Training touches a few
-thousand rows a step, scattered over a table that does not fit into any cache: one pass that gathers and one that
+thousand rows per step, scattered over a table that does not fit into any cache: one pass that gathers and one that
 updates are several times faster than the chain of PyTorch operators that would do the same.
 
 Shapes: B texts, T tokens of the longest one, X = B T places of the padded batch, D width, V rows of the table, R uses
@@ -49,7 +49,7 @@ class EmbeddingTable:
 
         s_r += mean_d g_rd^2,  E_r -= rate * g_r / sqrt(s_r)          (Duchi 2011, with one accumulator a row)
 
-    where g_r is the gradient of the whole batch. Adam would give rare rows full-sized steps, and they would memorise.
+    where g_r is the gradient of the whole batch. With Adam, rare rows would take full-sized steps, and memorise.
     Row 0 stands for an unseen feature: it counts for nothing and never moves.
     """
 
@@ -63,7 +63,7 @@ class EmbeddingTable:
         self.number_V = np.zeros(len(weight_V), np.int32)
 
     def encode(self, encoded: EncodedFeatures) -> EncodedFeatures:
-        """Return texts as they are: they are read where they lie."""
+        """Return texts as they are: they are read in place."""
         return encoded
 
     def batch(self, encoded: EncodedFeatures, text_B: Int64) -> HashedBatch:
@@ -154,7 +154,7 @@ def _update(
             distinct += 1
             number_V[r] = distinct
             row_P[distinct] = r
-    # Gradients of distinct rows stand close together; those of row 0 gather at number 0 and are dropped.
+    # Gradients of distinct rows are close together; those of row 0 are summed at number 0 and dropped.
     grad_PD = np.zeros((distinct + 1, width), np.float32)
     for r, x in zip(row_R, place_R):  # noqa: B905
         for d in range(width):

@@ -1,7 +1,7 @@
-"""What several views make of a batch, from token vectors to their loss, in one launch: `textcls_kernels.readout`.
+"""The loss of several views for a batch, from token vectors on, in one launch: `textcls_kernels.readout`.
 
 It is what `ViewClassifier.forward` and a loss are together, where scores are linear: a query for each seed, `norm`
-attention or the softmax's own. Mixing layers stand before it, and add to scores or change values as they do elsewhere.
+attention or the softmax's own. Mixing layers run before it, and add to scores or change values as they do elsewhere.
 
 Shapes: G views, B texts, T tokens of the longest one, D width, S seeds.
 """
@@ -17,7 +17,7 @@ from textcls_torch.models.classifier import ViewClassifier
 
 
 def fuses(classifiers: Sequence[ViewClassifier], device: torch.device, impl: Impl) -> bool:
-    """Whether `fused_loss` takes views that are all made alike: its kernels run there, and take what they are made of.
+    """Whether `fused_loss` supports views, all of the same make: its kernels run there, and support their parts.
 
     Args:
         classifiers: the views.
@@ -73,7 +73,7 @@ def _mixed(classifiers: Sequence[ViewClassifier], x_GBTD: Tensor, mask_BT: Tenso
 
 
 def _kept(classifiers: Sequence[ViewClassifier], x_GBTD: Tensor) -> Tensor | None:
-    """Return what dropout leaves of ones [G, B, S D]; None where nothing is dropped."""
+    """Return dropout's mask [G, B, S D], already scaled; None if nothing is dropped."""
     config = classifiers[0].config
     if not config.draws_while_training:
         return None

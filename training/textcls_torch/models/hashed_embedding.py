@@ -1,4 +1,4 @@
-"""The hashed embedding: a token's vector from rows of a table, which learn; and where that table lies.
+"""The hashed embedding: a token's vector from rows of a table, which learn; and where that table is.
 
 Shapes: B texts, T tokens of the longest one, D width, V rows of the table, X some of these.
 """
@@ -19,7 +19,7 @@ from textcls_training.models.ensemble import HashedView
 
 
 class RowTable(Protocol):
-    """A table of rows, wherever it lies: `EmbeddingTable` on the CPU, `DeviceTable` on a GPU.
+    """A table of rows, on any device: `EmbeddingTable` on the CPU, `DeviceTable` on a GPU.
 
     What `encode` and `batch` return is its own affair.
     """
@@ -30,7 +30,7 @@ class RowTable(Protocol):
 
     @property
     def sum_V(self) -> Float32:  # noqa: N802
-        """What their optimizer has added up of each."""
+        """The accumulators of the rows' optimizer."""
 
     def encode(self, encoded: EncodedFeatures) -> Any:
         """Bring texts to where the table is, once."""
@@ -54,7 +54,7 @@ class HashedEmbedding:
     def __init__(
         self, space: FeatureSpace, dim: int, std: float, accumulator: float, device: torch.device | None = None
     ) -> None:
-        """Make a fresh table, on a device where one is named.
+        """Make a fresh table, on a device if one is given.
 
         Raises:
             SurroundingsError: the device has no room for it.
@@ -65,7 +65,7 @@ class HashedEmbedding:
 
     @property
     def learns(self) -> bool:
-        """Yes."""
+        """True: the rows learn."""
         return True
 
     @property

@@ -1,4 +1,4 @@
-"""Where every weight of a classifier begins. (Rows of embeddings begin in the embeddings.)
+"""The initial value of every weight of a classifier. (Embeddings initialise their own rows.)
 
     every linear layer          weight, bias            uniform within 1 / sqrt(width it reads): PyTorch's own
     every LSTM                  all weights             uniform within 1 / sqrt(its width): PyTorch's own
@@ -72,7 +72,7 @@ def _toeplitz_filter(gate: Any, filter_W: Tensor) -> Tensor:
 
 
 def _full_filter(gate: Any, weight_NN: Tensor) -> Tensor:
-    # Where a full matrix stands, a Toeplitz filter was drawn first: without its draws all that follow would be others.
+    # Draw as for the Toeplitz filter that a full matrix replaces: otherwise all draws that follow would change.
     torch.randn(gate.toeplitz_width)
     return torch.randn(weight_NN.shape) * 1e-3
 
@@ -101,7 +101,7 @@ STARTS: Final[Mapping[str, Start]] = {
 
 @torch.no_grad()
 def init_weights(module: nn.Module, name: str = "") -> None:
-    """Let every weight of `module` begin as the table says.
+    """Initialise every weight of `module` as the table says.
 
     Args:
         module: a classifier, or a part of one.

@@ -4,14 +4,14 @@ from torch import nn
 
 
 class Linear(nn.Linear):
-    """A linear layer that is made with any weights."""
+    """A linear layer that is made with uninitialised weights."""
 
     def reset_parameters(self) -> None:
         """Draw nothing."""
 
 
 class LSTM(nn.LSTM):
-    """An LSTM that is made with any weights."""
+    """An LSTM that is made with uninitialised weights."""
 
     def reset_parameters(self) -> None:
         """Draw nothing."""

@@ -1,4 +1,4 @@
-"""A trained classifier, whatever it is, as a module of PyTorch."""
+"""A trained classifier of any kind as a PyTorch module."""
 
 import copy
 

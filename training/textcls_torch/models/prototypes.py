@@ -23,11 +23,11 @@ from textcls_training.models.ensemble import Classifier, TrainedModel, VectorVie
 
 @dataclass(frozen=True, slots=True)
 class TextEncoder:
-    """What makes vectors of texts.
+    """An encoder that computes vectors of texts.
 
     Attributes:
-        model: views whose head gives the entries of a vector in the place of logits, all of one width.
-        calibration: how much its views and the spelling count.
+        model: views whose heads give the entries of a vector instead of logits, all of the same width.
+        calibration: the weights of its views and of the spelling.
     """
 
     model: TrainedModel
@@ -35,7 +35,7 @@ class TextEncoder:
 
     @property
     def width(self) -> int:
-        """How many entries a view has."""
+        """The number of entries per view."""
         return self.model.classifiers[0].labels
 
 
@@ -44,7 +44,7 @@ def text_encoder(model: TrainedModel, calibration: PrototypeCalibration) -> Text
 
     Args:
         model: its views have tables of rows, linear scores, one seed, and no mixing layer.
-        calibration: what validation rows say of its parts.
+        calibration: the weights of its parts, found on validation rows.
     """
     width = model.hashed_views[0].classifier.config.dim
     views: list[Any] = []
@@ -59,7 +59,7 @@ def _directions(view: VectorView, width: int) -> torch.Tensor:
     row_VF = view.space.vectors.row_VD.astype(np.float64)
     _, direction_FF = np.linalg.eigh(row_VF.T @ row_VF)
     found_FD = direction_FF[:, ::-1][:, :width]
-    # The sign of a direction is left open by the decomposition: its largest entry is above 0.
+    # The decomposition leaves the sign of a direction open: make its largest entry positive.
     sign_D = np.sign(found_FD[np.abs(found_FD).argmax(0), np.arange(found_FD.shape[1])])
     weight_DF = np.zeros((width, row_VF.shape[1]))
     weight_DF[: found_FD.shape[1]] = (found_FD * sign_D).T
@@ -67,7 +67,7 @@ def _directions(view: VectorView, width: int) -> torch.Tensor:
 
 
 def _with_head(classifier: Classifier, weight_DF: torch.Tensor) -> ViewClassifier:
-    """Return the classifier with a head that gives a linear map of what attention sums up, without biases."""
+    """Return the classifier with a head that maps the sums of the attention linearly, without biases."""
     found = module_of(classifier)
     found.head = Linear(weight_DF.shape[1], len(weight_DF))
     found.head.weight = nn.Parameter(weight_DF)

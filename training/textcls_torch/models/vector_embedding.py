@@ -1,8 +1,8 @@
-"""The embedding by vectors: a word's vector from a file, which training reads and never moves.
+"""The embedding by vectors: a word's vector from a file, which training reads and never changes.
 
-What is learned is which words count (a query of the attention) and what they say (the head), some hundreds of numbers a
-label: knowledge of words comes from elsewhere, so that a word which training has seen once, or never, is read by what
-it has in common with others.
+What is learned is which words count (a query of the attention) and what they say (the head), some hundreds of numbers
+per label: knowledge of words comes from elsewhere, so a word that training has seen once, or never, is understood by
+what it has in common with others.
 
 Shapes: B texts, T tokens of the longest one, D width, V vectors.
 """
@@ -34,14 +34,14 @@ class VectorBatch:
 
 
 class VectorEmbedding:
-    """A vector for each token that the file knows, and zero for the others; nothing of it learns."""
+    """A vector for each token that the file knows, and zero for the others; nothing in it learns."""
 
     def __init__(self, vectors: WordVectors) -> None:
         self.space = VectorSpace.of(vectors)
 
     @property
     def learns(self) -> bool:
-        """No."""
+        """False: nothing changes."""
         return False
 
     @property
@@ -69,7 +69,7 @@ class VectorEmbedding:
     @torch.no_grad()
     def read(self, batch: VectorBatch) -> tuple[Tensor, Tensor]:
         """Return token vectors [B, T, D] and squared feature norms [B, T, 1], both zero at padding."""
-        # A tensor of PyTorch's own: products may differ in their last bit by where in memory NumPy has put an array.
+        # A tensor allocated by PyTorch: the last bit of products may depend on where NumPy puts an array in memory.
         x_BTD = torch.from_numpy(self.space.vectors_of(batch.row_BT)) * VECTOR_LENGTH
         weight_BT1 = torch.from_numpy(self.space.weight[batch.row_BT]).unsqueeze(2)
         return x_BTD, weight_BT1.square()
@@ -83,11 +83,11 @@ class VectorEmbedding:
 
 
 def vector_classifier(config: ModelConfig, vectors: WordVectors, labels: int) -> ViewClassifier:
-    """Return the classifier of the view by vectors, where all words begin alike and say nothing.
+    """Return the classifier of the view by vectors, in which all words initially count the same and say nothing.
 
     Args:
         config: the configuration of the other views.
-        vectors: what it reads.
+        vectors: the vectors that it reads.
         labels: how many there are.
     """
     return ViewClassifier(config.of_vectors(vectors.dim), labels, from_zero=True)

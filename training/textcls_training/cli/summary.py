@@ -64,13 +64,13 @@ def summarise(console: Console, report: TrainReport, output: Path) -> None:
     if not report.calibrated:
         rows = plural(report.held_out_rows, "validation row")
         console.print(
-            f"Not calibrated: there were {rows}, and {MIN_ROWS} are needed. Until then scores tell which answer is "
-            "surer than another, and not how often it is right.",
+            f"Not calibrated: there were {rows}, and {MIN_ROWS} are needed. Until then scores say which answer is "
+            "surer than another, not how often it is right.",
             style="yellow",
             soft_wrap=True,
         )
     if report.cannot_go_on is not None:
-        why = f"No training can go on from the state of this one: {report.cannot_go_on}."
+        why = f"No training can continue from the state of this one: {report.cannot_go_on}."
         console.print(why, style="yellow", soft_wrap=True, markup=False, highlight=False)
     size = f"{report.file_bytes / 1e6:.2f} MB"
     console.print(
@@ -143,7 +143,7 @@ def _says_little(held: ClassificationReport | LabelSetReport) -> str | None:
 def _of_columns(gains: Sequence[ColumnGain], held_out_rows: int) -> Iterator[str]:
     """Yield which columns beside the text are read, and which bring nothing."""
     if gains and held_out_rows < LEAST_ROWS:
-        yield f"Columns left out, for what they bring cannot be told by {plural(held_out_rows, 'held-out row')}."
+        yield f"Columns left out, because what they bring cannot be judged by {plural(held_out_rows, 'held-out row')}."
         return
     kept = [f"{gain.name} ({gain.nats:.3f})" for gain in gains if gain.kept]
     if kept:

@@ -76,7 +76,7 @@ class Continuation:
             before, now = kinds if facts.several else kinds[::-1]
             raise InputError(f"The rows of {finished.path} have {before}, and the new ones {now}.")
         if new.rationales is not None:
-            raise ConfigError("Rationales cannot be learned from yet where a training goes on; leave the column out.")
+            raise ConfigError("Rationales cannot be used yet when a training continues; leave the column out.")
         self.finished, self.new = finished, new
         self.config = _merged(finished, config)
         given, renamed = joined(finished.rehearsal.rows, new), {**facts.renamed, **new.renamed}
@@ -131,7 +131,7 @@ class Continuation:
         if self.finished.facts.options.get("shards"):
             new += "; its steps were dealt to shards, and these are whole"
         if self.anew:
-            return f"{self.finished.path} holds all of its {facts.rows:,} rows: training anew on them and {new}."
+            return f"{self.finished.path} holds all of its {facts.rows:,} rows: training again on them and {new}."
         return f"Going on from {self.finished.path}: {sample:,} of its {facts.rows:,} rows are rehearsed, beside {new}."
 
     def datasets(self, valid: LabelledTexts | None, spill: Spill = IN_MEMORY) -> tuple[Dataset, list[Split], Int64]:

@@ -204,7 +204,7 @@ def _check_columns(task: Task) -> None:
     if config.head == "prototypes":
         raise ConfigError("Prototypes read texts alone; leave the columns out, or train with a linear head.")
     if task.earlier is not None:
-        raise ConfigError("A training that goes on from another reads texts alone; train anew with the columns.")
+        raise ConfigError("A training that continues another reads only texts; train again with the columns.")
     if task.valid is not None and task.valid.columns != given.columns:
         raise ConfigError("The validation rows need the columns of the training rows.")
 

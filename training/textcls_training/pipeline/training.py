@@ -156,9 +156,9 @@ def run(
 
 def _continued(task: Task, state: Path | None, from_state: Path) -> Task:
     if state is not None and state.resolve() == from_state.resolve():
-        raise ConfigError(f"{state} is the training that this one goes on from; name another folder for the new state.")
+        raise ConfigError(f"{state} is the training that this one continues; name another folder for the new state.")
     if task.unlabelled is not None:
-        raise ConfigError("Unlabelled texts cannot teach yet where a training goes on; leave one of the two out.")
+        raise ConfigError("Unlabelled texts cannot be used yet when a training continues; leave one of the two out.")
     earlier = Continuation(Finished.load(from_state), task.given, task.config)
     task.callback.note(earlier.sentence())
     if task.valid is not None and (judged := earlier.judged_by(task.valid)) is not None:

@@ -87,7 +87,7 @@ class Facts:
             raise ValueError("another format")
         facts = cls(**about)
         if facts.alone:
-            raise InputError(f"No training can go on from {path}: {facts.alone}; train on all rows anew.")
+            raise InputError(f"No training can continue from {path}: {facts.alone}; train on all rows again.")
         return facts
 
     def usual(self) -> Usual:
@@ -114,7 +114,7 @@ def _file_at(path: Path) -> Path:
 
 
 def _damaged(file: Path) -> DamagedError:
-    return DamagedError(f"{file} is damaged, or of another version; train anew.")
+    return DamagedError(f"{file} is damaged, or of another version; train again.")
 
 
 @dataclass(frozen=True, slots=True)

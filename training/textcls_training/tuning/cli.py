@@ -153,7 +153,7 @@ def tune(
         with progress_on(stderr_console(quiet=reading.quiet), "trials", transient=True) as progress:
             found = run.tune(labelled_texts_of(rows, targets), how, storage, progress, who)
     except KeyboardInterrupt:
-        click.echo(f"Interrupted; {storage} keeps what was found, and the same command goes on from there.", err=True)
+        click.echo(f"Interrupted; {storage} keeps what was found, and the same command continues from there.", err=True)
         raise click.exceptions.Exit(INTERRUPTED) from None
     reading_of_rows = _reading_of_these_rows()
     settings_file.write(output, found, reading_of_rows)

@@ -1,1 +1,1 @@
-"""Scoring heads whose constants PyTorch computes."""
+"""Scoring heads with constants computed by PyTorch."""

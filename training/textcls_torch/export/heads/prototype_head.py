@@ -41,10 +41,10 @@ class PrototypeHead(nn.Module):
     """Outputs from token sums and the spelling of tokens.
 
     Args:
-        encoder: what the token sums are those of.
+        encoder: the encoder that the token sums come from.
         lengths: the root mean square length of each part in the training.
         support_SF: the vectors of all support rows, label by label, of length 1; they are kept in 16 bits.
-        prototypes: how many each label has, and the scale.
+        prototypes: the number of support rows of each label, and the scale.
         bias_C: the bias of each label.
     """
 
@@ -89,7 +89,7 @@ class PrototypeHead(nn.Module):
 
     @torch.no_grad()
     def part_lengths(self, tables: LookupTables, corpus: Corpus) -> list[float]:
-        """Return of each part the root mean square of its length in texts; 1 where all are without it."""
+        """Return the root mean square length of each part in texts; 1 if no text has it."""
         _, token_BTF = self.weighted(*self.inputs(tables, corpus)[1:])
         parts = torch.split(token_BTF.sum(1), [*[self.width] * self.views, BITS], 1)
         return [float(part_BD.square().sum(1).mean().sqrt()) or 1.0 for part_BD in parts]
@@ -114,7 +114,7 @@ class PrototypeHead(nn.Module):
         return probability_BC.numpy(), logits_BC.numpy(), attention_BT.numpy(), attribution_BTC.numpy()
 
     def graph(self) -> onnx.ModelProto:
-        """Return `forward` in ONNX, and besides the vectors of texts and the attention over support rows."""
+        """Return `forward` in ONNX, and also the vectors of texts and the attention over support rows."""
         g = StringGraphBuilder("core")
         token_BTF = self._token_nodes(g)
         scaled_BTF = self._vector_nodes(g, token_BTF)
@@ -160,7 +160,7 @@ class PrototypeHead(nn.Module):
         start_C1 = g.node("Unsqueeze", g.node("CumSum", count_C, zero, exclusive=1), g.integers(1))
         place_K = g.node("Range", zero, g.node("ReduceMax", count_C, keepdims=0), one)
         real_CK = g.node("Less", place_K, count_C1)
-        # Behind the rows of a label stands the row of zeros, which is the last one.
+        # After the rows of a label comes the row of zeros, which is the last one.
         place_CK = g.node("Where", real_CK, g.node("Add", start_C1, place_K), g.constant(-1, np.int64))
         return g.node("Gather", table_RF, place_CK), real_CK, g.node("Shape", real_CK)
 
@@ -207,7 +207,7 @@ def _spelling(g: StringGraphBuilder) -> str:
 
 
 def _length(g: StringGraphBuilder, square: str, least: float) -> str:
-    """Return the root of the sum of squares over tokens, which are axis 1; of such a sum at the least."""
+    """Return the root of the sum of squares over tokens, which are axis 1; the sum is taken to be at least `least`."""
     return g.node("Sqrt", g.node("Max", g.node("ReduceSum", square, g.integers(1)), g.constant(least, np.float32)))
 
 

@@ -26,7 +26,7 @@ class VectorHead(nn.Module):
         temperature: with one label per text, what logits are divided by before the softmax.
         scale_C: with several, what the logit of each label is multiplied by before the sigmoid; None for one label a
             text.
-        shift_C: what is added to it.
+        shift_C: what is then added to it.
     """
 
     temperature: Tensor
@@ -85,7 +85,7 @@ class VectorHead(nn.Module):
 
 
 def folded_copy(classifier: Classifier) -> ViewClassifier:
-    """Return a copy on the CPU, as it is saved: of seeds and static vectors it has nothing but what they come to."""
+    """Return a copy on the CPU, as it is saved, with seeds and static vectors folded."""
     found = module_of(classifier).cpu()
     for module in found.modules():
         if isinstance(module, SeedAttention | StaticVector):
@@ -94,6 +94,6 @@ def folded_copy(classifier: Classifier) -> ViewClassifier:
 
 
 def bytes_of(classifiers: Sequence[Classifier]) -> int:
-    """Return how many bytes the weights of classifiers take in a file."""
+    """Return the number of bytes that the weights of classifiers take in a file."""
     weights = [weight for classifier in classifiers for weight in folded_copy(classifier).state_dict().values()]
     return sum(4 * weight.numel() for weight in weights)

@@ -1,11 +1,11 @@
 """The mixing layers: the one place where tokens of a text see each other.
 
 A mixer is made with (dim, out) and maps normalised token vectors `x_BTD`, zero at padding, and `mask_BT`, padding last,
-to `[B, T, out]`. It must not depend on how much padding stands behind the last real token, nor on the other texts
+to `[B, T, out]`. It must not depend on how much padding follows the last real token, nor on the other texts
 of the batch; what it returns at padding is ignored. To add one: a module beside these, a line in `MIXERS`, and what
 ARCHITECTURE.md says.
 
-Around each one stand a layer norm in front, a gate behind, and the residual (`textcls_torch.models.classifier`).
+Each one has a layer norm before it, a gate after it, and the residual (`textcls_torch.models.classifier`).
 Batch norm is nowhere.
 """
 
@@ -25,7 +25,7 @@ from textcls_torch.models.mixing.pool import AveragePool
 from textcls_torch.models.mixing.sha import SingleHeadedAttention
 from textcls_torch.models.mixing.softmax import DotProductAttention
 
-# Behind a colon stands a variant. `none` has no layer: a token's vector goes to the attention as it is.
+# A variant follows a colon. `none` has no layer: a token's vector goes to the attention as it is.
 MIXERS: Final[dict[str, Callable[[int, int], nn.Module] | None]] = {
     "none": None,
     "pool": AveragePool,

@@ -1,4 +1,4 @@
-"""What several mixers are made of."""
+"""Building blocks that several mixers share."""
 
 from abc import ABC, abstractmethod
 
@@ -10,9 +10,9 @@ from textcls_torch.models.ops import attention as ops
 
 
 def leave(dim: int, out: int) -> nn.Module:
-    """Return what brings mixed vectors to the width that is asked for: nothing where they have it already.
+    """Return a layer that brings mixed vectors to the width asked for; an identity if they already have it.
 
-    The papers' layers without weights keep the width. Where scores are mixed, one a seed, a matrix makes them.
+    The papers' layers without weights keep the width. If scores are mixed, one per seed, a matrix computes them.
     """
     return nn.Identity() if dim == out else Linear(dim, out, bias=False)
 
@@ -63,7 +63,7 @@ class StaticVector(nn.Module):
 
     @torch.no_grad()
     def fold(self) -> None:
-        """Keep the vector alone."""
+        """Keep only the vector."""
         folded_D = self().clone()
         for name in list(self._parameters):
             delattr(self, name)

@@ -12,8 +12,8 @@ from textcls_torch.models.ops.mixing import cosines_sines, fourier_mix
 class FourierMixing(nn.Module):
     """FNet (Lee-Thorp et al. 2022, arXiv 2105.03824, section 3, eq. 3): the real part of the DFT over both axes.
 
-    No weights but those that make scores. O(N^2 d + N d^2) in N tokens of width d, and N^2 numbers a text: each text
-    has the length of its own, which one FFT of a batch has not. The block's feed-forward layer is left out.
+    No weights except for scores. O(N^2 d + N d^2) in N tokens of width d, and N^2 numbers per text: each text has its
+    own length, but one FFT of a batch would have a single one. The block's feed-forward layer is left out.
 
     Args:
         dim: width D of the token vectors.

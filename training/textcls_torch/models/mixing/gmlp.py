@@ -19,7 +19,7 @@ class ToeplitzGate(nn.Module):
     """f(Z) = W Z + b with a banded Toeplitz W for any length, one for all channels (`ops.spatial_gate`). O(N W d).
 
     Attributes:
-        start: what the bias begins as.
+        start: the initial value of the bias.
         identity: whether W begins as the identity.
     """
 
@@ -35,7 +35,7 @@ class ToeplitzGate(nn.Module):
 
 
 class FullGate(nn.Module):
-    """f(Z) = W Z + b with a full W over the first `tokens` tokens, a bias a token (`ops.full_spatial_gate`).
+    """f(Z) = W Z + b with a full W over the first `tokens` tokens, one bias per token (`ops.full_spatial_gate`).
 
     Attributes:
         toeplitz_width: the width of the filter that it replaces.

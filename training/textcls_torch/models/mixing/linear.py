@@ -1,4 +1,4 @@
-"""Linear attention: a kernel in the place of the softmax, so that the sum over tokens is made once.
+"""Linear attention: a kernel in place of the softmax, so that the sum over tokens is computed once.
 
 Shapes: see `textcls_torch.models.ops.mixing`.
 """

@@ -17,7 +17,7 @@ class MetricAttention(nn.Module):
 
         p = x P      r_cd = sum_kl M_kl p_ck p_dl / sqrt(K)      y_c = concat_h(sum_d softmax_d(r_cd) p_d) E
 
-    Keys and values are the same tokens p, and one symmetric M a head, stored packed, stands in the place of two
+    Keys and values are the same tokens p, and one symmetric M per head, stored packed, takes the place of two
     projections. M starts as the identity: scaled dot products. O(N^2 H K + N d H K) time in N tokens of width d; memory
     grows with N^2 in PyTorch and with N in the fused kernels, which run on a GPU.
 
@@ -28,7 +28,7 @@ class MetricAttention(nn.Module):
         dim: width D of the token vectors.
         out: width of the result.
         heads: number H of heads.
-        impl: what computes the attention, see `textcls_kernels.metric_attention`.
+        impl: the implementation of the attention, see `textcls_kernels.metric_attention`.
     """
 
     def __init__(self, dim: int, out: int, heads: int = 1, impl: Impl = "auto") -> None:

@@ -1,4 +1,4 @@
-"""Average pooling: the control that asks whether it matters how tokens are mixed.
+"""Average pooling: the control for whether it matters how tokens are mixed.
 
 Shapes: see `textcls_torch.models.ops.mixing`.
 """
@@ -12,7 +12,7 @@ from textcls_torch.models.ops.mixing import average_pool
 class AveragePool(nn.Module):
     """PoolFormer (Yu et al. 2022, arXiv 2111.11418, section 3.2, eq. 4): the mean of the neighbourhood minus the token.
 
-    No weights but those that make scores. O(N d) in N tokens of width d. It sees neighbours, not their order.
+    No weights except for scores. O(N d) in N tokens of width d. It sees neighbours, not their order.
 
     Args:
         dim: width D of the token vectors.

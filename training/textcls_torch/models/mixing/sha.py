@@ -19,7 +19,7 @@ class SingleHeadedAttention(nn.Module):
 
     Queries have a matrix, keys and values none: learned vectors scale all three, s_q and s_k by a sigmoid, s_v
     over-parameterised (`StaticVector`), which is folded when the model is saved. O(N d^2 + N^2 d) in N tokens of width
-    d, N^2 numbers a text in memory, and N steps one after the other.
+    d, N^2 numbers per text in memory, and N steps one after the other.
 
     Deviations: attention sees the whole text and no memory of an earlier one, as nothing is predicted word by word.
     The LSTM reads forward only: padding, which is last, cannot reach a token.

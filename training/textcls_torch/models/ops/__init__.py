@@ -1,3 +1,3 @@
 """The maths of the model as pure functions of tensors: `attention` of the seeds, `mixing` of the mixing layers,
-`prototypes` in the place of a linear head.
+`prototypes` in place of a linear head.
 """

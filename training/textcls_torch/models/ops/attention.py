@@ -16,7 +16,7 @@ from textcls_training.models.constants import LEAST_SQUARE, TINY
 
 
 def masked_softmax(score_BTX: Tensor, mask_BT: Tensor) -> Tensor:
-    """Softmax over the real tokens (axis 1). Of an empty text it is uniform over its padding, whose values are 0."""
+    """Softmax over the real tokens (axis 1); for an empty text it is uniform over its padding, whose values are 0."""
     return torch.softmax(score_BTX.masked_fill(~mask_BT.unsqueeze(-1), -1e30), 1)
 
 
@@ -65,10 +65,10 @@ def norm_attributions(token_logit_BTSC: Tensor, fraction_BTS: Tensor) -> Tensor:
 
 
 def rationale_loss(probability_BTS: Tensor, rationale_BT: Tensor) -> Tensor:
-    """Cross-entropy [B] of attention probabilities to the tokens of human rationales, each of which counts alike.
+    """Cross-entropy [B] of attention probabilities to the tokens of human rationales, all of which count the same.
 
     Attention supervision (Mathew et al. 2021, arXiv 2012.10289, section 4). A text without a rationale has no loss.
-    Several seeds share the task: their mean is what is compared.
+    Several seeds share the task: their mean is compared.
 
     Args:
         probability_BTS: attention probabilities.
@@ -79,7 +79,7 @@ def rationale_loss(probability_BTS: Tensor, rationale_BT: Tensor) -> Tensor:
 
 
 def cosine_scores(x_BTD: Tensor, seed_SD: Tensor, scale: Tensor) -> Tensor:
-    """`cosine` attention: scale * cos(x_t, seed_s). Plain dot products come out near uniform in a shallow network."""
+    """`cosine` attention: scale * cos(x_t, seed_s); plain dot products are near uniform in a shallow network."""
     return scale * F.normalize(x_BTD, dim=-1, eps=1e-6) @ F.normalize(seed_SD, dim=-1).T
 
 
@@ -102,7 +102,7 @@ def fold_seed(s_SD: Tensor, forget_DD: Tensor, candidate_DD: Tensor) -> Tensor:
 
 
 def metric_seed(s_SD: Tensor, metric_DD: Tensor) -> Tensor:
-    """Metric scores s M x_t / sqrt(D) folded into one vector a seed, s M / sqrt(D), with M = (metric + metric^T) / 2.
+    """Metric scores s M x_t / sqrt(D) folded into one vector per seed, s M / sqrt(D), M = (metric + metric^T) / 2.
 
     With M = sqrt(D) * I that is s itself, bit for bit.
     """
@@ -112,7 +112,7 @@ def metric_seed(s_SD: Tensor, metric_DD: Tensor) -> Tensor:
 def metric_pool(
     s_SD: Tensor, x_BTD: Tensor, metric_DD: Tensor, mask_BT: Tensor, impl: Impl = "auto"
 ) -> tuple[Tensor, Tensor]:
-    """Metric scores, their softmax, and what it sums up, in one pass of `textcls_kernels.seed_metric_attention`.
+    """Metric scores, their softmax, and the sums by it, in one pass of `textcls_kernels.seed_metric_attention`.
 
     Returns:
         The pooled vectors [B, S, D] and the attention probabilities [B, T, S]; both zero for an empty text. Real

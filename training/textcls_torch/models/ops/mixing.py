@@ -18,7 +18,7 @@ from textcls_kernels.impl import Impl
 from textcls_torch.models.ops.attention import kernel_features, masked_softmax
 from textcls_training.models.constants import TINY
 
-# Up to so many tokens a Toeplitz gate is a product of matrices in training.
+# In training, a Toeplitz gate is a matrix product for texts of up to this many tokens.
 MATRIX_TOKENS: Final = 256
 
 
@@ -56,7 +56,7 @@ def fourier_mix(x_BTD: Tensor, mask_BT: Tensor, cosine_DD: Tensor, sine_DD: Tens
 
 
 def cut_or_pad(x_BTD: Tensor, tokens: int) -> Tensor:
-    """Cut to `tokens` tokens, or fill up with zeros to so many [B, N, D]."""
+    """Cut to `tokens` tokens, or pad with zeros to as many [B, N, D]."""
     return F.pad(x_BTD, (0, 0, 0, tokens))[:, :tokens]
 
 
@@ -84,7 +84,7 @@ def linear_attention(q_BTK: Tensor, k_BTK: Tensor, v_BTV: Tensor, mask_BT: Tenso
 def dot_product_attention(q_BTK: Tensor, k_BUK: Tensor, v_BUV: Tensor, mask_BU: Tensor) -> Tensor:
     """softmax(Q K^T / sqrt(K)) V with one head (Vaswani et al. 2017, arXiv 1706.03762, eq. 1).
 
-    O(T^2 K) time, T^2 numbers a text. Of an empty text it is zero.
+    O(T^2 K) time, T^2 numbers per text. For an empty text it is zero.
     """
     score_BTU = q_BTK @ k_BUK.transpose(1, 2) / math.sqrt(q_BTK.shape[-1])
     probability_BTU = torch.softmax(score_BTU.masked_fill(~mask_BU.unsqueeze(1), -1e30), -1)
@@ -92,7 +92,7 @@ def dot_product_attention(q_BTK: Tensor, k_BUK: Tensor, v_BUV: Tensor, mask_BU: 
 
 
 def metric_mix(p_BTHK: Tensor, metric_HL: Tensor, mask_BT: Tensor, impl: Impl = "auto") -> Tensor:
-    """Metric tensor attention of `textcls_kernels` for heads that lie beside each other, [B, T, H, K].
+    """Metric tensor attention of `textcls_kernels` for heads side by side, [B, T, H, K].
 
     Zero at padding, whose values are not read. Real tokens come first.
     """
@@ -101,7 +101,7 @@ def metric_mix(p_BTHK: Tensor, metric_HL: Tensor, mask_BT: Tensor, impl: Impl = 
 
 
 def kernel_probabilities(k_BTK: Tensor, mask_BT: Tensor) -> Tensor:
-    """phi(k_t) / sum_u phi(k_u) over the real tokens: what stands in the place of a softmax over them [B, T, K]."""
+    """phi(k_t) / sum_u phi(k_u) over the real tokens, in place of a softmax over them [B, T, K]."""
     k_BTK = kernel_features(k_BTK) * mask_BT.unsqueeze(-1)
     return k_BTK / k_BTK.sum(1, keepdim=True).clamp_min(TINY)
 
@@ -116,9 +116,9 @@ def lambda_mix(
 ) -> Tensor:
     """Lambda layer with one head (LambdaNetworks, arXiv 2102.08602, section 2 and eq. 1).
 
-    content lambda   l^c   = softmax_t(K)^T V                 [K, V], one for the whole text; `kernel_probabilities` for
-    kernel position lambda  l^p_t = sum_w r_w v_{t+w}^T              [K, V], of a window around each token (r:
-    `position_KW`) output           y_t   = (l^c + l^p_t)^T q_t              [V]
+    content lambda    l^c   = softmax_t(K)^T V      [K, V], for the whole text; with `kernel` by `kernel_probabilities`
+    position lambda   l^p_t = sum_w r_w v_{t+w}^T   [K, V], of a window around each token (r: `position_KW`)
+    output            y_t   = (l^c + l^p_t)^T q_t   [V]
 
     `v_BTV` must be zero at padding. Deviation: positions beyond the window have no embedding, so that a text may have
     any length (the paper's local lambda, a convolution over v); batch norm is left out. O(T W K V) time.

@@ -9,12 +9,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-# The smallest length that is divided by.
+# The smallest length to divide by.
 LEAST_LENGTH = 1e-12
 
 
 class TextVectors(NamedTuple):
-    """Vectors of texts [B, F], of length 1 or 0; and what their tokens [B, T, F] add to them."""
+    """Vectors of texts [B, F], of length 1 or 0; and what each of their tokens adds to them [B, T, F]."""
 
     vector_BF: Tensor
     token_BTF: Tensor

@@ -25,7 +25,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-# What the logits of the view that names the cluster are multiplied by.
+# The factor for the logits of the view that names the cluster.
 SHARPNESS: Final = 2.0
 # Below this a cluster is empty: its logarithm must stay finite.
 LEAST: Final = 1e-6
@@ -35,8 +35,8 @@ class Marginal:
     """A running mean of the probabilities of the clusters.
 
     Args:
-        start_C: what it begins as.
-        momentum: what it keeps of itself at each update.
+        start_C: its initial value.
+        momentum: the share of itself that it keeps at each update.
     """
 
     def __init__(self, start_C: Tensor, momentum: float) -> None:
@@ -57,7 +57,7 @@ def cross_entropy(target_BC: Tensor, logits_VBC: Tensor) -> Tensor:
 
 
 def information_loss(a_VBC: Tensor, b_VBC: Tensor, marginal: Marginal) -> Tensor:
-    """Return what training makes small, summed over texts and views: the negative bound, both ways, by two.
+    """Return the loss, summed over texts and views: half of the negative bound, both ways.
 
     The cluster that a view of the text names is that of all views of the model together, which so keep to the same
     clusters; each of these learns to foresee it from the other view of the text.

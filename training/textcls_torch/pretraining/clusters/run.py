@@ -30,17 +30,17 @@ from textcls_training.vectors.word_vectors import WordVectors
 
 # The column of the cluster, in what is written with the model.
 LABEL_COLUMN: Final = "cluster"
-# Passes over the texts, and of few texts so many that these are the steps.
+# Passes over the texts; with few texts there are more, so that there are `LEAST_STEPS` steps.
 EPOCHS: Final = 10
 LEAST_STEPS: Final = 300
 # Steps that learn the first clusters, rounded to whole epochs. With fewer, views of a text hardly agree yet, and most
 # clusters run dry.
 FIRST_STEPS: Final = 100
-# Texts a step: the steps are then long enough to tell of the clusters, and there are enough of them.
+# Texts per step: enough for a step to say something about the clusters, and few enough for many steps.
 BATCH: Final = 64
-# Tokens of a text, in the mean, up to which English vectors of words are of use.
+# The mean number of tokens per text up to which English word vectors help.
 MOST_WORDS_A_TEXT: Final = 100
-# The least number of texts to a cluster.
+# The least number of texts per cluster.
 LEAST_TEXTS: Final = 2
 
 
@@ -92,7 +92,7 @@ def run(
 
 
 def _vectors(config: PretrainConfig, corpus: Corpus) -> WordVectors | None:
-    """Return the vectors of words that are asked for; unasked, the English ones for short texts whose words they know.
+    """Return the word vectors asked for; by default, the English ones for short texts whose words they know.
 
     Means over the words of long texts tell them apart worse than their singular vectors (training/README.md).
     """
@@ -103,7 +103,7 @@ def _vectors(config: PretrainConfig, corpus: Corpus) -> WordVectors | None:
 def _resolved(
     config: PretrainConfig, texts: Sequence[str], corpus: Corpus, vectors: WordVectors | None
 ) -> ResolvedConfig:
-    """Return the training that the clusters are learned by: that of labels, in all but objective and batches."""
+    """Return the configuration for learning clusters: as for labels, except for the objective and the batches."""
     as_labels = TrainConfig(
         epochs=config.epochs or max(EPOCHS, -(-LEAST_STEPS // _steps(corpus))),
         max_tokens=config.max_tokens,
@@ -120,7 +120,7 @@ def _steps(corpus: Corpus) -> int:
 
 
 def _held_out(trainer: ClusterTrainer, corpus: Corpus) -> HeldOutInformation:
-    """Return what held-out texts say of the clusters."""
+    """Return what held-out texts say about the clusters."""
     a_RC, b_RC = trainer.both_views(trainer.encode(corpus))
     return HeldOutInformation(
         texts=len(corpus),

@@ -20,7 +20,7 @@ from textcls_training.data.batches import plain_batches
 from textcls_training.data.dataset import Dataset
 from textcls_training.fit.interrupt import Stop
 
-# The running mean is over so many texts.
+# The number of texts that the running mean is over.
 MARGINAL_TEXTS: Final = 2000
 
 
@@ -29,10 +29,10 @@ class ClusterTrainer(Trainer):
 
     Args:
         dataset: the texts, whose labels are the numbers of the clusters that they begin in.
-        clusters: how many there are.
-        config: as of every training.
+        clusters: the number of clusters.
+        config: the configuration, as for any training.
         first_epochs: how many of its epochs learn the first clusters.
-        stop: where every step looks whether to go on.
+        stop: checked at every step for whether to go on.
     """
 
     of_targets: ClassVar[bool] = False
@@ -54,7 +54,7 @@ class ClusterTrainer(Trainer):
         return information_loss(a_VBC, b_VBC, self._marginal)
 
     def _both(self, views: Sequence[ViewBatch], rng: np.random.Generator) -> tuple[Tensor, Tensor]:
-        """Deal the tokens of each text out to two heaps, and return the logits of both [V, B, C]."""
+        """Divide the tokens of each text between two heaps, and return the logits of both [V, B, C]."""
         mask_BT = views[0].mask_BT
         heap_BT = torch.from_numpy(rng.random(mask_BT.shape) < 0.5)
         pairs = list(zip(self.learners, views, strict=True))
@@ -68,7 +68,7 @@ class ClusterTrainer(Trainer):
     def both_views(self, encoded_V: Sequence[Any]) -> tuple[Tensor, Tensor]:
         """Return the logits [R, C] of all views of the model for each of two views of texts, as `encode` has made them.
 
-        The same texts are dealt out alike each time.
+        The same texts are divided in the same way each time.
         """
         corpus = encoded_V[0].corpus
         rng = np.random.default_rng(self.config.seed)
@@ -83,5 +83,5 @@ class ClusterTrainer(Trainer):
 
 
 def _without(given: ViewBatch, kept_BT: Tensor) -> ViewBatch:
-    """Return texts of which only some tokens are kept."""
+    """Return texts with only some of their tokens."""
     return given._replace(mask_BT=given.mask_BT & kept_BT.to(given.mask_BT.device))

@@ -1,1 +1,1 @@
-"""Masked words under a mixing layer."""
+"""Pre-training by masked words with a mixing layer."""

@@ -1,4 +1,4 @@
-"""What held-out texts say of a model of masked words: its perplexity, and its guesses to look at.
+"""What held-out texts say about a model of masked words: its perplexity, and sample guesses.
 
 Shapes: B texts, M masked tokens, K of these known, V words.
 """
@@ -18,11 +18,11 @@ from textcls_training.data.batches import plain_batches
 from textcls_training.data.corpus import Corpus
 from textcls_training.pretraining.masked.masking import masked_tokens
 
-# The same tokens are masked whatever is measured.
+# Fixed, so that the same tokens are masked in every measurement.
 SEED: Final = 2021
 BATCH: Final = 64
 EXAMPLES, BEST = 6, 5
-# A text to look at is as long as a line or two; not every one has a masked word that is known.
+# A sample text is about a line or two long; not every one has a known masked word.
 SHORTEST, LONGEST = 5, 40
 
 
@@ -31,8 +31,8 @@ class Guess:
     """A masked word, and what the model expects in its place.
 
     Attributes:
-        tokens: the text; what is masked besides stands there as `...`.
-        place: which of them it was.
+        tokens: the text; other masked words are `...` in it.
+        place: the index of the masked word in it.
         best: the most probable words, with their probabilities.
     """
 
@@ -54,11 +54,11 @@ class HeldOutScores:
     """How well masked words of held-out texts are guessed.
 
     Attributes:
-        words: how many were masked and are in the vocabulary, on which all is measured.
+        words: the number of masked words that are in the vocabulary, on which everything is measured.
         perplexity: e to the mean cross-entropy, of a softmax over the whole vocabulary.
-        frequency_perplexity: that of words by their frequency alone.
+        frequency_perplexity: the perplexity with word frequencies alone.
         accuracy: how often the most probable word is the right one.
-        guesses: a few, to look at.
+        guesses: a few sample guesses.
     """
 
     words: int
@@ -69,7 +69,7 @@ class HeldOutScores:
 
     @classmethod
     def of(cls, trainer: MaskedTrainer, corpus: Corpus) -> Self | None:
-        """Measure on `corpus`; None where none of its masked words is known."""
+        """Measure on `corpus`; return None if none of its masked words is known."""
         asked = _Asked(trainer, corpus)
         asked.run()
         if not asked.words:
@@ -94,7 +94,7 @@ class HeldOutScores:
 
 
 class _Asked:
-    """The sums that scores are made of, while batches are asked one after the other."""
+    """The sums from which scores are computed, over batches that are asked one after the other."""
 
     def __init__(self, trainer: MaskedTrainer, corpus: Corpus) -> None:
         self.words, self.loss, self.frequency_loss, self.right = 0, 0.0, 0.0, 0
@@ -134,7 +134,7 @@ class _Asked:
         self.right += int((log_probability_KV.argmax(1) == right_K).sum())
 
     def _look(self, place_M2: Int64, known_K: Int64, text_B: Int64, log_probability_KV: Tensor) -> None:
-        """Keep a guess of each text that is to be looked at: that of its first masked word that is known."""
+        """Keep a guess for each sample text: that for its first masked word that is known."""
         for k, (b, place) in enumerate(place_M2[known_K].tolist()):
             text = int(text_B[b])
             if text not in self._to_look_at or len(self.guesses) == EXAMPLES:

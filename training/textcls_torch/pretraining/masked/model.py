@@ -1,4 +1,4 @@
-"""From a text with masked tokens to what is expected in their place.
+"""Predict what is expected in place of the masked tokens of a text.
 
 A masked token begins as the bag of words around it: the sum of the text's other vectors, normalised as `norm` attention
 with equal scores would be. A mixing layer, if there is one, sees the text with these in the masked places and adds what
@@ -38,13 +38,13 @@ class MaskedModel(nn.Module):
         init_weights(self)
 
     def forward(self, x_BTD: Tensor, squared_norm_BT1: Tensor, mask_BT: Tensor, place_M: Tensor) -> Tensor:
-        """Return the contexts [M, D]. Nothing here waits for a GPU: where masked tokens stand is told, not looked for.
+        """Return the contexts [M, D]; nothing waits for a GPU, as the places of masked tokens are given.
 
         Args:
-            x_BTD: token vectors, zero at padding; those of masked tokens are not looked at.
+            x_BTD: token vectors, zero at padding; those of masked tokens are not read.
             squared_norm_BT1: squared feature norms.
             mask_BT: True at real tokens, which come first.
-            place_M: where masked ones stand, counted through the padded batch: b * T + t.
+            place_M: the places of masked tokens, counted through the padded batch: b * T + t.
         """
         masked_BT = torch.zeros_like(mask_BT).flatten().index_fill(0, place_M, True).view_as(mask_BT)
         seen_BT1 = (mask_BT & ~masked_BT).unsqueeze(-1)

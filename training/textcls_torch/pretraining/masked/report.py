@@ -1,4 +1,4 @@
-"""What comes of learning by masked words, for programs and for people."""
+"""The outcome of pre-training by masked words, for programs and for people."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ from textcls_training.pretraining.report import VectorsWritten
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskedReport:
-    """What a pre-training by masked words was, and what came of it.
+    """A pre-training by masked words, and its outcome.
 
     Attributes:
         written: the vectors.
         mixing: name of the mixing layer.
-        gate: what its gate has become; None without one.
-        epochs: how many whole ones there were.
-        tokens: how many were read in all of them.
+        gate: the final value of its gate; None without one.
+        epochs: the number of whole epochs.
+        tokens: the number of tokens read in all of them.
         seconds: how long that took.
-        held_out: what held-out texts say; None where they hold no known word.
-        interrupted: whether somebody has ended it early.
+        held_out: what held-out texts say; None if they contain no known word.
+        interrupted: whether it was ended early.
     """
 
     written: VectorsWritten
@@ -39,7 +39,7 @@ class MaskedReport:
 
     @property
     def tokens_per_second(self) -> float:
-        """How fast it was."""
+        """The tokens read per second."""
         return self.tokens / max(self.seconds, 1e-9)
 
     def to_json(self) -> dict[str, Any]:
@@ -58,7 +58,7 @@ class MaskedReport:
         }
 
     def show(self, console: Console, output: Path) -> None:
-        """Print it, and the next command."""
+        """Print the report, and the next command."""
         speed = f"{self.tokens:,} tokens in {self.seconds:.0f} s, {self.tokens_per_second:,.0f} a second"
         console.print(f"Trained on {self.written.texts:,} texts for {self.epochs} epochs: {speed}.", highlight=False)
         held = self.held_out

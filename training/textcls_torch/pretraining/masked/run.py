@@ -16,7 +16,7 @@ from textcls_training.pretraining.texts import PretrainingTexts
 from textcls_training.pretraining.vectors import save_vectors
 from textcls_training.pretraining.vocabulary import Vocabulary
 
-# By default so many tokens are read in all, in at most so many epochs: few texts are read more often.
+# The default number of tokens read in all, and the most epochs for that: few texts are read more often.
 TOKENS: Final = 4_000_000
 MOST_EPOCHS: Final = 20
 
@@ -57,7 +57,7 @@ def _written(
 def train(
     texts: PretrainingTexts, config: PretrainConfig, callback: Callback, stop: Stop
 ) -> tuple[MaskedTrainer, float]:
-    """Return a model that has learned from `texts`, and how many seconds that took.
+    """Return a model that has learned from `texts`, and the seconds that this took.
 
     Raises:
         InputError: there are too few words.

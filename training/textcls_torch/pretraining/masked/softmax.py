@@ -4,7 +4,7 @@ A word's probability is its frequency p_w, moved by its context h:
 
     P(w | h) = p_w exp(h . o_w) / sum_v p_v exp(h . o_v)
 
-So vectors say how a context changes what is to be expected, and nothing of how frequent words are. In training the
+So vectors say how a context changes what is to be expected, and nothing about how frequent words are. In training the
 right word stands among a sample of S others alone, drawn by a distribution q, and each is corrected by how often it is
 to be drawn: its logit is h . o_w + log p_w - log(S q_w) (sampled softmax, Jean et al. 2015, arXiv 1412.2007, section
 3). Drawn by frequency, q = p, the correction is alike for all words, and nothing but h . o_w is left.
@@ -27,7 +27,7 @@ class WordSampler:
         self._upto_V = np.cumsum(count_V)
 
     def draw(self, samples: int, rng: np.random.Generator) -> Int32:
-        """Return the numbers of so many words [S], each drawn anew."""
+        """Return the numbers of `samples` words [S], drawn independently."""
         place_S = rng.integers(self._upto_V[-1], size=samples)
         return (np.searchsorted(self._upto_V, place_S, "right") + 1).astype(np.int32)
 

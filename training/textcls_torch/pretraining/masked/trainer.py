@@ -53,7 +53,7 @@ class MaskedBatch(NamedTuple):
         read: the rows of all tokens, as their table has them.
         x_BTD: token vectors.
         squared_norm_BT1: squared feature norms.
-        place_M: where masked tokens stand, counted through the padded batch: b * T + t.
+        place_M: the places of masked tokens, counted through the padded batch: b * T + t.
         token_M: the types of these, text by text.
     """
 
@@ -64,7 +64,7 @@ class MaskedBatch(NamedTuple):
     token_M: Int32
 
     def places(self) -> Int64:
-        """Return of each masked token its text and which of its tokens it is [M, 2]."""
+        """Return, for each masked token, its text and its index in it [M, 2]."""
         return np.stack(np.divmod(self.place_M, self.x_BTD.shape[1]), 1)
 
 
@@ -113,12 +113,12 @@ class MaskedTrainer:
     """A fresh model, and the steps that train it.
 
     Attributes:
-        embedding: what a word says as context.
-        model: what contexts are made of it.
-        words: what is expected of a context: the vector of each word of the vocabulary, by its number.
-        epochs: how many whole epochs there were.
-        tokens: how many tokens were read, in all epochs.
-        losses_at_once: of how many steps the losses are read together.
+        embedding: the vectors of words as context.
+        model: computes contexts from these.
+        words: what is expected in a context: the vector of each word of the vocabulary, by its number.
+        epochs: the number of whole epochs so far.
+        tokens: the number of tokens read, in all epochs.
+        losses_at_once: the number of steps whose losses are read together.
     """
 
     def __init__(self, corpus: Corpus, vocabulary: Vocabulary, config: PretrainConfig, epochs: int) -> None:
@@ -169,13 +169,13 @@ class MaskedTrainer:
         return MaskedBatch(batch, *self.embedding.read(batch), place_N[masked_N], token_M)
 
     def contexts(self, given: MaskedBatch) -> Tensor:
-        """Return what surrounds each masked token [M, D]."""
+        """Return the context of each masked token [M, D]."""
         read = (tensor.to(self.device) for tensor in (given.x_BTD, given.squared_norm_BT1, given.read.mask_BT))
         h_MD: Tensor = self.model(*read, sent(given.place_M, self.device))
         return h_MD
 
     def _step(self, text_B: Int64, rng: np.random.Generator) -> tuple[Tensor | None, int]:
-        """Learn from a batch; return the loss, None where no word is to be guessed, and of how many words it is."""
+        """Learn from a batch; return its loss (None if no word is to be guessed), and its number of words."""
         factor = rate_factor(self._step_number, self._steps, OptimConfig().warmup)
         self._step_number += 1
         masked_N = masked_tokens(self.corpus.lengths()[text_B], self.config.mask_rate, rng)
@@ -200,7 +200,7 @@ class MaskedTrainer:
         return answer.loss.detach()
 
     def _answer(self, asked: Question, sample_S: Int32) -> QuestionLoss:
-        """Read texts and words, guess, and go back to what was read."""
+        """Read texts and words, guess, and propagate the gradient back to what was read."""
         given = self.read(self._encoded, asked.text_B, asked.masked_N)
         given.x_BTD.requires_grad_()
         number_X = np.concatenate([asked.known_K, sample_S])
