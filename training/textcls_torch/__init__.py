@@ -1,1 +1,1 @@
-"""What needs PyTorch: the reference trainer, mixing layers, and objectives without labels."""
+"""Everything that needs PyTorch: the reference trainer, mixing layers, and objectives without labels."""

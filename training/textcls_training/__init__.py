@@ -1,4 +1,4 @@
 """Training of textcls models, from rows to the file: data, compiled loops, calibration, export.
 
-Needs `pip install 'textcls[train]'`. What needs PyTorch is `textcls_torch`, which is reached by `torch_parts` alone.
+Needs `pip install 'textcls[train]'`. `textcls_torch` is what needs PyTorch; only `torch_parts` accesses it.
 """

@@ -1,4 +1,4 @@
-"""Training from Python: lists of texts and labels in, a classifier out. `textcls.train` leads here."""
+"""Training from Python: lists of texts and labels in, a classifier out; the implementation of `textcls.train`."""
 
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ from textcls_training.fit.progress import progress_on
 from textcls_training.pipeline import training as pipeline
 from textcls_training.pipeline.training_report import TrainReport
 
-# Of a text: its label, or all its labels, or the probability of each.
+# The target of a text: its label, or all its labels, or the probability of each.
 Label = str | Collection[str] | Mapping[str, float]
 
 
@@ -48,7 +48,7 @@ def train(
     from_state: str | Path | None = None,
     **options: Any,
 ) -> Classifier:
-    """Train on `texts` and their `labels`: what `textcls.train` says, whose errors it raises."""
+    """Train on `texts` and their `labels` as described in `textcls.train`, with the same errors."""
     config = from_options(options)
     _check_needs(options, config, {"rationales": rationales, "unlabelled": unlabelled, "state": state})
     texts = texts if isinstance(texts, str) else as_list(texts)  # They are read twice.
@@ -99,7 +99,7 @@ def _check_needs(options: Collection[str], config: TrainConfig, arguments: Mappi
 
 
 def warn_if_not_calibrated(report: TrainReport) -> None:
-    """Say that probabilities are not to be trusted, where too few rows were held out to fit them."""
+    """Warn that probabilities are not to be trusted if too few rows were held out to fit them."""
     if not report.calibrated:
         rows = plural(report.held_out_rows, "validation row")
         warnings.warn(f"Not calibrated: {rows}, and {MIN_ROWS} are needed.", stacklevel=4)
@@ -108,7 +108,7 @@ def warn_if_not_calibrated(report: TrainReport) -> None:
 def audit_labels(
     texts: Sequence[Text], labels: Sequence[Label], *, columns: Sequence[str] = (), **options: Any
 ) -> LabelAudit:
-    """Return the texts whose label is probably wrong: what `textcls.audit_labels` says, whose errors it raises."""
+    """Return the texts whose label is probably wrong, as described in `textcls.audit_labels`, with the same errors."""
     texts = texts if isinstance(texts, str) else as_list(texts)
     wanted = wanted_kinds(columns)
     given = labelled_rows(texts, labels, wanted, text_columns_of(texts, list(wanted)))
@@ -122,7 +122,7 @@ def labelled_rows(
     wanted: Mapping[str, Kind | None],
     text_columns: tuple[str, ...] | None,
 ) -> LabelledTexts:
-    """Return texts, or rows with their text columns and the `wanted` columns beside them, with their labels."""
+    """Return texts, or rows with their text columns and the `wanted` other columns, with their labels."""
     given = labelled_texts(joined(texts, text_columns, "Texts"), labels, "texts")
     if text_columns is not None:
         _check_leak(texts, given, text_columns)
@@ -131,7 +131,7 @@ def labelled_rows(
 
 
 def _check_leak(rows: Sequence[Any], given: LabelledTexts, columns: Sequence[str]) -> None:
-    """Refuse rows that hold their labels, which a model would read as text."""
+    """Refuse rows that contain their labels, which a model would read as text."""
     if len(set(given.labels)) < 2:
         return
     for name in columns:
@@ -142,13 +142,13 @@ def _check_leak(rows: Sequence[Any], given: LabelledTexts, columns: Sequence[str
 def with_columns(
     given: LabelledTexts, rows: Sequence[Any], wanted: Mapping[str, Kind | None], columns: Sequence[Column] = ()
 ) -> LabelledTexts:
-    """Return labelled texts with what stands in the columns beside them.
+    """Return labelled texts with the contents of the other columns.
 
     Args:
         given: the texts.
-        rows: which they came from; a row may lack a column.
-        wanted: the columns, with the kinds of those of which they are said; none for none.
-        columns: how they are read; without any that is found out.
+        rows: the rows they came from; a row may lack a column.
+        wanted: the columns, with their kinds if specified; none for none.
+        columns: how they are read; if empty, that is found out.
     """
     if not wanted:
         return given
@@ -161,7 +161,7 @@ def text_columns_of(texts: Sequence[Text], beside: Sequence[str] = ()) -> tuple[
     """Return the columns of the text of rows, in the order of the first row; None if texts are strings.
 
     Raises:
-        InputError: a name of a column is not a string, or there is none; or a row has another one; or columns `beside`
+        InputError: a column name is not a string, or there is none; or a row has a different one; or columns `beside`
             the text need rows, or are in none of them.
     """
     if isinstance(texts, str | bytes) or not isinstance(first := next(iter(texts), None), Mapping):
@@ -184,7 +184,7 @@ def text_columns_of(texts: Sequence[Text], beside: Sequence[str] = ()) -> tuple[
 
 
 def joined(texts: Any, columns: tuple[str, ...] | None, what: str) -> Any:
-    """Return texts as they are, or of rows the texts in their columns."""
+    """Return texts as they are, or, for rows, the texts in their columns."""
     if columns is None or texts is None:
         return texts
     found = []
@@ -209,7 +209,7 @@ def unlabelled_texts(
     They sum to 1, unless a text may have `several` labels.
 
     Raises:
-        InputError: the texts are not strings, or the probabilities are not theirs.
+        InputError: the texts are not strings, or the probabilities do not match them.
     """
     require_texts(texts, "unlabelled texts")
     texts = list(texts)
@@ -229,13 +229,13 @@ def unlabelled_texts(
 def labelled_texts(
     texts: Sequence[str], labels: Sequence[Label], what: str, *, several: bool | None = None
 ) -> LabelledTexts:
-    """Return `texts` with their labels; in messages they are `what`.
+    """Return `texts` with their labels; messages call them `what`.
 
     Args:
         texts: the texts.
         labels: the label of each, or its labels: names, or a mapping from names to probabilities.
-        what: what they are.
-        several: whether each has labels, or a label; None if the first that is not a string is to tell.
+        what: what they are called.
+        several: whether each has labels, or a label; None to decide by the first that is not a string.
 
     Raises:
         InputError: these are not texts with their labels.
@@ -248,14 +248,14 @@ def labelled_texts(
     _check_strings(texts, what)
     if several is None:
         several = any(isinstance(label, Collection) and not isinstance(label, str | bytes) for label in labels)
-    # Texts of valid have labels of valid.
+    # The texts of `valid` come with the labels of `valid`.
     read, of = (_label_set if several else _label), f"Labels{what.removeprefix('texts')}"
     found: list[Any] = [read(label, of, i) for i, label in enumerate(labels)]
     return LabelledTexts(texts=texts, label_sets=found) if several else LabelledTexts(texts=texts, labels=found)
 
 
 def _label(given: object, of: str, i: int) -> str:
-    """Return the label of text `i` as files are read: without the space around it."""
+    """Return the label of text `i` as when reading files: without the space around it."""
     if is_missing(given):
         raise InputError(f"{of}: number {i} is missing; leave out what has no label.")
     if not isinstance(given, str):
@@ -285,7 +285,7 @@ def checked_weights(weights: Sequence[float], rows: int) -> list[float]:
     """Return the weights of rows as plain numbers.
 
     Raises:
-        InputError: there is not one a row, one is not a number from 0 on, or all are 0.
+        InputError: there is not one per row, one is not a number of at least 0, or all are 0.
     """
     require_sequence(weights, "weights")
     weights = as_list(weights)

@@ -4,9 +4,9 @@
     model.predict(["my card was charged twice"])
     model.save("tickets.onnx")
 
-Where a text may have several labels, y is an indicator matrix, dense or sparse: a column a label, 1 where it applies.
+If a text may have several labels, y is an indicator matrix, dense or sparse: one column per label, 1 if it applies.
 
-What is fitted is the bytes of one ONNX file: that is what is pickled and what `save` writes.
+The fitted state is the bytes of one ONNX file, which are pickled, and written by `save`.
 """
 
 import inspect
@@ -45,15 +45,15 @@ from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.unlabelled import UnlabelledTexts
 from textcls_training.pipeline import training as pipeline
 
-# Seeds that are drawn where `random_state` is a generator.
+# The range of seeds that are drawn if `random_state` is a generator.
 _DRAWN: Final = 2**31
 _NAME: Final = Path("model.onnx")
 _NO_INDICATORS: Final = "An indicator matrix holds 1 where a label applies, and 0 elsewhere."
-# What makes rows of a table: polars, pyarrow.
+# The methods that convert a table to rows: polars, pyarrow.
 _TABLES: Final = ("to_dicts", "to_pylist")
 _NOT_OF_AN_ESTIMATOR: Final = ("rationale_weight", "rehearsal_rows", "seed")
-# The options of an estimator, and their defaults: those of training, but those on rationales and on states, which `fit`
-# does not take; the columns beside the text; the seed and no class weight under scikit-learn's names.
+# The options of an estimator, and their defaults: those of training, except those on rationales and on states, which
+# `fit` does not take; the columns besides the text; the seed and "no class weight" under scikit-learn's names.
 _OPTIONS: Final = {name: option for name, option in OPTIONS.items() if name not in _NOT_OF_AN_ESTIMATOR}
 PARAMETERS: Final[Mapping[str, Any]] = {
     **{name: option.default for name, option in _OPTIONS.items()},
@@ -67,18 +67,18 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """`textcls train` as a scikit-learn estimator; X is a sequence of strings.
 
     With `columns`, such as `["product", "price:number"]`, X is a DataFrame, or a list of mappings: these columns are
-    read beside the text, which is all others joined.
+    read besides the text, which is all others joined.
 
-    A mistake in X, y or an option is a ValueError. A label that no row has is never answered, and a weight for one is
-    passed over, each with a warning, so that folds may lack a rare one.
+    A mistake in X, y or an option is a ValueError. A label that no row has is never predicted, and a weight for one is
+    ignored, each with a warning, so that folds may lack a rare one.
 
     Attributes:
-        classes_: the labels, sorted; of an indicator matrix its columns, by number or, in a table, by name.
+        classes_: the labels, sorted; for an indicator matrix its columns, by number or, for a table, by name.
         multilabel_: whether a text may have several labels.
         model_bytes_: the ONNX file.
 
-    Args are the options of `textcls train`, with the same values, but those on rationales and on states. None is the
-    default. The seed is called `random_state`, and may be a `numpy.random.RandomState`.
+    Args are the options of `textcls train`, with the same values, except those on rationales and on states. None means
+    the default. The seed is called `random_state`, and may be a `numpy.random.RandomState`.
     """
 
     __doc__ = f"{__doc__}\n" + "\n".join(f"        {name}: {option.help}" for name, option in _OPTIONS.items())
@@ -107,8 +107,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Args:
             X: the texts.
             y: their labels, or an indicator matrix [texts, labels], dense or sparse.
-            sample_weight: how much each text counts, 0 or more; None for all alike.
-            unlabelled: texts without labels, which the option `teacher` answers, or the model itself.
+            sample_weight: the weight of each text, at least 0; None for equal weights.
+            unlabelled: texts without labels, which are labelled by the `teacher`, or by the model itself.
         """
         rows = self._read(X)
         targets = _targets(y, len(rows))
@@ -136,11 +136,11 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _read(self, X: Any) -> Any:
-        """Return texts, or, where there are columns beside them, rows."""
+        """Return texts, or, if there are columns besides them, rows."""
         return _rows(X) if self.columns else _texts(X)
 
     def predict(self, X: Any) -> Any:
-        """Return the most probable label of each text; of several the matrix of those assigned, as `y` was one."""
+        """Return the most probable label of each text; with several the matrix of those assigned, as in `y`."""
         if not self._is_multilabel():
             return self.classes_[self.predict_proba(X).argmax(1)]
         probabilities = self._probabilities(X)
@@ -153,12 +153,12 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the calibrated probabilities [texts, labels], labels in the order of `classes_`.
 
-        Those of a text sum to 1, but where it may have several labels.
+        Those of a text sum to 1, unless it may have several labels.
         """
         ordered = self._probabilities(X)
         if self._is_multilabel():
             return ordered.astype(np.float64)
-        # Single precision adds up to 1 but for its last digits.
+        # In single precision they sum to 1 except for the last digits.
         return np.asarray(ordered / ordered.sum(1, keepdims=True, dtype=np.float64), np.float64)
 
     def _is_multilabel(self) -> bool:
@@ -171,7 +171,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         except InputError as error:
             raise ValueError(str(error)) from error
         found = np.array([answer.probabilities for answer in answers], np.float32)
-        # The last one is for labels that no row had.
+        # The last column is for labels that no row had.
         padded = np.pad(found.reshape(-1, len(self.classifier_.labels)), ((0, 0), (0, 1)))
         return np.asarray(padded[:, self._columns()])
 
@@ -182,7 +182,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def classifier_(self) -> Classifier:
-        """The model as a `textcls.Classifier`, which explains, abstains and tells of itself."""
+        """Return the model as a `textcls.Classifier`, which explains, abstains and describes itself."""
         check_is_fitted(self, "model_bytes_")
         if self._loaded is None:
             self._loaded = Classifier.from_bytes(self.model_bytes_, _NAME)
@@ -199,10 +199,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             file.write(self.model_bytes_)
 
     def _config(self, targets: "_Targets") -> TrainConfig:
-        """Return what the parameters mean for a model of these labels.
+        """Return the configuration for a model with these labels.
 
         Raises:
-            ConfigError: one has no such value.
+            ConfigError: a parameter does not allow its value.
         """
         options = self.get_params()
         del options["columns"]
@@ -216,7 +216,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return from_options({**options, "seed": seed})
 
     def __getstate__(self) -> dict[str, Any]:
-        # A session of ONNX Runtime stays behind; it is opened again from the bytes.
+        # An ONNX Runtime session is not pickled; it is opened again from the bytes.
         state: dict[str, Any] = super().__getstate__()
         return {name: value if name != "_loaded" else None for name, value in state.items()}
 
@@ -236,13 +236,13 @@ def _trained_bytes(given: LabelledTexts, config: TrainConfig, unlabelled: Unlabe
 
 
 class _Targets(NamedTuple):
-    """What texts should get.
+    """The targets of texts.
 
     Attributes:
         classes: the labels.
-        names: what they are called in a model.
-        number: where each text has one label, the number of that of each.
-        matrix: where it may have several, the labels of each as an array [texts, labels].
+        names: their names in a model.
+        number: if each text has one label, the number of each text's label.
+        matrix: if it may have several, the labels of each as an array [texts, labels].
         sparse: the type of that matrix if it was sparse.
     """
 
@@ -265,7 +265,7 @@ class _Targets(NamedTuple):
         return LabelledTexts(texts=texts, labels=[self.names[i] for i in self.number])
 
     def weights(self, given: Mapping[Any, Any]) -> dict[str, Any]:
-        """Return weights of labels by what these are called in a model. As in a mapping, 1 is True and 1.0."""
+        """Return weights of labels by their names in a model. As in a mapping, 1 equals True and 1.0."""
         labels = (self.classes if self.matrix is None else self.classes[self.matrix.any(0)]).tolist()
         for label in [label for label in given if label not in labels]:
             warnings.warn(f"class_weight has {label!r}, which no row has: passed over.", stacklevel=4)
@@ -273,10 +273,10 @@ class _Targets(NamedTuple):
 
 
 def _targets(y: Any, texts: int) -> _Targets:
-    """Return what `y` says of so many texts.
+    """Return the targets in `y` of this many texts.
 
     Raises:
-        ValueError: it says nothing of them that can be learned.
+        ValueError: it contains no targets that can be learned.
     """
     if y is None:
         raise ValueError("This TextClassifier requires y to be passed, but the target y is None.")
@@ -299,7 +299,7 @@ def _dense(y: Any) -> NDArray[Any]:
     """Return labels, or a matrix, as an array of their own type; a single column as labels, with a warning.
 
     Raises:
-        ValueError: a label is missing, or rows hold lists of labels.
+        ValueError: a label is missing, or rows contain lists of labels.
     """
     one_d = hasattr(y, "to_pylist") and not hasattr(y, "column_names")
     given = as_list(y) if one_d or isinstance(y, Iterator) else y
@@ -309,12 +309,12 @@ def _dense(y: Any) -> NDArray[Any]:
         raise ValueError(
             "Rows of y hold different numbers of labels; make an indicator matrix of them with MultiLabelBinarizer."
         ) from error
-    # As they were given: NumPy makes strings of what is missing among strings.
+    # Unconverted: NumPy turns missing values among strings into strings.
     objects = np.asarray(given, object)
     if found.ndim == 2 and found.shape[1] == 1:
         found, objects = column_or_1d(found, warn=True), objects.ravel()
     if (missing := _first_missing(objects)) is not None:
-        # NumPy would make a label of it where the others are strings.
+        # NumPy would turn it into a label if the others are strings.
         raise ValueError(f"Input y contains NaN: row {missing} has no label.")
     if found.ndim == 1 and found.dtype == object and any(isinstance(row, Set | Mapping) for row in found):
         raise ValueError("Rows of y hold sets of labels; make an indicator matrix of them with MultiLabelBinarizer.")
@@ -322,7 +322,7 @@ def _dense(y: Any) -> NDArray[Any]:
         kinds = sorted({type(label).__name__ for label in found})
         raise ValueError(f"y has labels of several types, {and_(kinds)}; make all of them strings.")
     if found.ndim == 2 and found.dtype == object:
-        # Tables of types that may lack a value, and of Arrow's, become objects.
+        # Nullable and Arrow types become objects.
         try:
             return found.astype(np.float64)
         except (TypeError, ValueError) as error:
@@ -331,7 +331,7 @@ def _dense(y: Any) -> NDArray[Any]:
 
 
 def _first_missing(labels: NDArray[Any]) -> int | None:
-    """Return the number of the first row without a label: None, NaN, or what pandas has for it."""
+    """Return the number of the first row without a label: None, NaN, or the missing value of pandas."""
     for row, label in enumerate(labels.tolist() if labels.ndim == 1 else ()):
         if is_missing(label):
             return row
@@ -354,10 +354,10 @@ def _names(classes: NDArray[Any]) -> list[str]:
 
 
 def _weights(given: Any, texts: int) -> list[float] | None:
-    """Return the weights of texts; None if all count alike.
+    """Return the weights of texts; None if they are equal.
 
     Raises:
-        ValueError: these are not weights of so many texts.
+        ValueError: these are not weights of this many texts.
         InputError: likewise.
     """
     if given is None:
@@ -403,5 +403,5 @@ def _texts(X: Any) -> list[str]:
     odd = next((i for i, text in enumerate(texts) if not isinstance(text, str)), None)
     if odd is not None:
         raise ValueError(f"Text {odd} of X is not a string but {type(texts[odd]).__name__}.")
-    # numpy.str_ is a str that onnxruntime and others need not know.
+    # numpy.str_ is a str that onnxruntime and others may not accept.
     return [str(text) for text in texts]

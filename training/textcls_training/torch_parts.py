@@ -1,7 +1,7 @@
-"""The one door to `textcls_torch`, where all stands that needs PyTorch.
+"""The only access to `textcls_torch`, which contains everything that needs PyTorch.
 
-What stands behind it imports this package; here nothing imports it back but by `torch_part`, late, when a configuration
-asks for it: the default training goes without PyTorch.
+`textcls_torch` imports this package; this package only imports it through `torch_part`, late, when a configuration asks
+for it: the default training does not need PyTorch.
 """
 
 from importlib import import_module
@@ -32,7 +32,7 @@ def torch_part(name: TorchPart) -> Any:
 
 
 def look_for_torch(what: str) -> None:
-    """Find out early whether what is behind the door can be had; `what` asks for it.
+    """Check early that `textcls_torch` is available; `what` requires it.
 
     Raises:
         MissingExtraError: PyTorch is not installed.

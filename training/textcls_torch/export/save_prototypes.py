@@ -45,12 +45,12 @@ def encoder_tables(encoder: TextEncoder, corpus: Corpus, size: Size, labels: Seq
 
     Args:
         encoder: the encoder of texts.
-        corpus: the texts that it was trained on.
+        corpus: the texts it was trained on.
         size: how large the file may be.
         labels: the labels of the labelled rows.
 
     Raises:
-        ConfigError: there is no room.
+        ConfigError: there is not enough space.
     """
     support = check_support_rows(labels) * (2 * _width(encoder) + SUPPORT_ROW_BYTES)
     most = budget(size, len(set(labels)))
@@ -76,7 +76,7 @@ def save_prototypes(
     *,
     keep_texts: bool,
 ) -> ModelInfo:
-    """Make the support rows of all labels, check the file against PyTorch, write it to `path`.
+    """Make the support rows of all labels, check the file against PyTorch, and write it to `path`.
 
     Args:
         encoder: the encoder of texts.
@@ -93,7 +93,7 @@ def save_prototypes(
     Raises:
         InputError: all rows of a label are empty.
         ConfigError: training diverged; nothing is written.
-        ArtifactError: PyTorch and ONNX Runtime disagree; the model is beside `path`.
+        ArtifactError: PyTorch and ONNX Runtime disagree; the model is next to `path`.
     """
     info = replace(info, prototypes=_placeholder(encoder, len(info.labels), keep_texts), format_version=2)
     lengths = _part_lengths(encoder, tables, texts, info)

@@ -45,8 +45,8 @@ def trace(head: nn.Module, g: GraphBuilder, views: int, columns: int) -> None:
         ArtifactError: it calls a function that has no counterpart here.
     """
     taken = {size for weight in head.state_dict().values() for size in weight.shape}
-    # Few texts, as a number for each label of each token is computed; and longer ones than those that a Toeplitz gate
-    # takes by a matrix of one length.
+    # Few texts, as a number for each label of each token is computed; but longer ones than those for which a Toeplitz
+    # gate uses a matrix of fixed length.
     sizes = _foreign_prime(taken, 10), _foreign_prime(taken, MATRIX_TOKENS)
     given = torch.zeros(*sizes, dtype=torch.bool), torch.zeros(*sizes, views, columns)
     tracer = _Tracer(g, sizes, given)
@@ -62,14 +62,14 @@ def _foreign_prime(taken: Iterable[int], least: int) -> int:
 
 
 class _Tracer(TorchFunctionMode):
-    """Calls each function, and adds the nodes of those that depend on the inputs."""
+    """A mode that calls each function, and adds the nodes of those that depend on the inputs."""
 
     def __init__(self, g: GraphBuilder, sizes: tuple[int, int], given: Sequence[Tensor]) -> None:
         super().__init__()
         self.g = g
         self.sizes = sizes
         self.size_names: dict[int, str] = {}
-        # Tensors are kept, since an identity may be given to another once its tensor is gone.
+        # Tensors are kept, since an id may be reused once its tensor is gone.
         self.traced = {id(tensor): (tensor, name) for name, tensor in zip(INPUTS, given, strict=True)}
         self.constants: dict[int, tuple[Tensor, str]] = {}
 
@@ -100,7 +100,7 @@ class _Tracer(TorchFunctionMode):
                 self.traced[id(tensor)] = tensor, found
 
     def name_of(self, value: Any, dtype: torch.dtype | None = None) -> str:
-        """Return the name of a tensor or a number in the graph, of this type."""
+        """Return the name of a tensor or a number in the graph, with this type."""
         if id(value) in self.traced:
             tensor, name = self.traced[id(value)]
             if dtype in (None, tensor.dtype):
@@ -232,7 +232,7 @@ class _Tracer(TorchFunctionMode):
     _chunk = _split
 
     def _pad(self, result: Tensor, x: Tensor, pads: Sequence[int], **_: Any) -> str:
-        """Zeros, given from the last dimension backwards."""
+        """Pad with zeros, given from the last dimension backwards."""
         before, after = ([0] * (x.ndim - len(pads) // 2) + list(pads[i::2])[::-1] for i in (0, 1))
         return self.g.node("Pad", self.name_of(x), self._list([*before, *after]))
 

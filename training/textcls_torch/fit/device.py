@@ -1,4 +1,4 @@
-"""Where a training runs."""
+"""The device that a training runs on."""
 
 from importlib.util import find_spec
 
@@ -20,7 +20,7 @@ def resolve_device(name: Device) -> torch.device:
 
 
 def on_gpu(name: Device) -> bool:
-    """Whether the device called `name` is a GPU.
+    """Return whether the device called `name` is a GPU.
 
     Raises:
         SurroundingsError: a GPU is asked for, and there is none.
@@ -40,5 +40,5 @@ def runs_kernels(name: Device) -> bool:
 
 
 def multiplies_halves(device: torch.device) -> bool:
-    """Whether products in bfloat16 are quick on a device: on GPUs that have them in hardware."""
+    """Return whether products in bfloat16 are fast on a device: on GPUs that have them in hardware."""
     return device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)

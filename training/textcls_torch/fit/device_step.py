@@ -5,7 +5,7 @@ vectors of its texts on the device, too. From the host a step takes the numbers 
 factor of the rates, and it returns its loss without reading it; so it can be recorded (`Recorded`), in shapes that are
 rounded up, so that there are few of them.
 
-Shapes: G views, B texts, T tokens, padding counted, D width, C labels.
+Shapes: G views, B texts, T tokens including padding, D width, C labels.
 """
 
 from collections.abc import Sequence
@@ -57,14 +57,14 @@ class DeviceStep:
         dataset: the rows to learn.
         loss: the loss.
         dense: the weights that are not rows.
-        rate: the learning rate of the tables at its highest.
+        rate: the highest learning rate of the tables.
 
     Attributes:
         table: the joint table of all views, whose own tables become parts of it.
         recorded: runs the steps, recorded or not.
 
     Raises:
-        SurroundingsError: the device has no room.
+        SurroundingsError: the device is out of memory.
     """
 
     def __init__(

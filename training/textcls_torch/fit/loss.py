@@ -11,7 +11,7 @@ without its margin): of the many labels that a text does not have, nearly all ar
 loss would drown that of the few that it has. The answers are then no probabilities; validation rows recalibrate them.
 
 Both are summed, not averaged, so that a row of a table learns the same from a text however many texts share the step,
-and summed over the views, which learn each by itself.
+and summed over the views, each of which learns separately.
 """
 
 from typing import Any, Protocol
@@ -36,13 +36,13 @@ class Loss(Protocol):
     """The loss of the answers to some rows of a dataset."""
 
     def targets(self, row_B: Int64) -> Targets:
-        """Return what the rows `row_B` are to answer."""
+        """Return the targets of the rows `row_B`."""
 
     def __call__(self, logits_VBC: Tensor, target: Tensor, row_weight_B: Tensor | None = None) -> Tensor:
-        """Return the loss of the logits of some rows; their targets are on the same device."""
+        """Return the loss of the logits of some rows; their targets must be on the same device."""
 
     def fused(self, target: Tensor, row_weight_B: Tensor | None = None) -> LabelTargets | LabelSetTargets:
-        """Return the same loss as the fused readout knows it."""
+        """Return the same loss in the form used by the fused readout."""
 
 
 class SoftmaxLoss:
@@ -53,7 +53,7 @@ class SoftmaxLoss:
         self._class_weight_C = torch.from_numpy(class_weights(dataset.label_mass(classes), class_weight)).to(device)
 
     def targets(self, row_B: Int64) -> Targets:
-        """Return what the rows `row_B` are to answer."""
+        """Return the targets of the rows `row_B`."""
         dataset = self._dataset
         target = dataset.labels if dataset.probability_RC is None else dataset.probability_RC
         return _targets(target[row_B], dataset, row_B)
@@ -63,7 +63,7 @@ class SoftmaxLoss:
         return label_loss(logits_VBC, target, self._class_weight_C, row_weight_B)
 
     def fused(self, target: Tensor, row_weight_B: Tensor | None = None) -> LabelTargets:
-        """Return the same loss as the fused readout knows it."""
+        """Return the same loss in the form used by the fused readout."""
         return LabelTargets(target, self._class_weight_C, row_weight_B)
 
 
@@ -76,7 +76,7 @@ class SigmoidLoss:
         self._present_C, self._absent_C = torch.from_numpy(present_C).to(device), torch.from_numpy(absent_C).to(device)
 
     def targets(self, row_B: Int64) -> Targets:
-        """Return what the rows `row_B` are to answer."""
+        """Return the targets of the rows `row_B`."""
         return _targets(self._dataset.label_matrix.dense(row_B), self._dataset, row_B)
 
     def __call__(self, logits_VBC: Tensor, target: Tensor, row_weight_B: Tensor | None = None) -> Tensor:
@@ -84,7 +84,7 @@ class SigmoidLoss:
         return label_set_loss(logits_VBC, target, self._present_C, self._absent_C, row_weight_B)
 
     def fused(self, target: Tensor, row_weight_B: Tensor | None = None) -> LabelSetTargets:
-        """Return the same loss as the fused readout knows it."""
+        """Return the same loss in the form used by the fused readout."""
         return LabelSetTargets(target, self._present_C, self._absent_C, FOCUS, row_weight_B)
 
 
@@ -102,13 +102,13 @@ def _targets(target: NDArray[Any], dataset: Dataset, row_B: Int64) -> Targets:
 def label_loss(
     logits_VBC: Tensor, target: Tensor, class_weight_C: Tensor, row_weight_B: Tensor | None = None
 ) -> Tensor:
-    """Return the cross-entropy of softmax answers.
+    """Return the cross-entropy of softmax outputs.
 
     Args:
-        logits_VBC: what each view answers.
+        logits_VBC: the logits of each view.
         target: the numbers of hard labels [B], or probabilities [B, C].
         class_weight_C: the weight of each label.
-        row_weight_B: what each row counts; None where that is 1.
+        row_weight_B: the weight of each row; None if 1.
     """
     logits_VCB = logits_VBC.movedim(2, 1)
     targets = (target if target.dim() == 1 else target.T).expand(len(logits_VBC), *target.shape[::-1])
@@ -119,14 +119,14 @@ def label_loss(
 def label_set_loss(
     logits_VBC: Tensor, target_BC: Tensor, present_C: Tensor, absent_C: Tensor, row_weight_B: Tensor | None = None
 ) -> Tensor:
-    """Return the cross-entropy of sigmoid answers, the absent labels' focused on those that seem to be there.
+    """Return the cross-entropy of sigmoid outputs; for absent labels, focused on those that seem present.
 
     Args:
-        logits_VBC: what each view answers.
-        target_BC: how probable each label is.
+        logits_VBC: the logits of each view.
+        target_BC: the probability of each label.
         present_C: the weight of a row that has the label.
         absent_C: the weight of a row that does not have it.
-        row_weight_B: what each row counts; None where that is 1.
+        row_weight_B: the weight of each row; None if 1.
     """
     # -log q; -log(1 - q) and the power of q follow from it by a few quick operations.
     missed_VBC = F.softplus(-logits_VBC)

@@ -1,7 +1,7 @@
 """AdamW for the few dense weights (Loshchilov and Hutter 2019, arXiv 1711.05101).
 
-AdamW is PyTorch's own function. `torch.optim.AdamW` does the same sums, but any `torch.optim.Optimizer` imports
-PyTorch's compiler first, which takes longer than to train on a thousand texts.
+AdamW is PyTorch's own function. `torch.optim.AdamW` computes the same, but any `torch.optim.Optimizer` imports
+PyTorch's compiler first, which takes longer than training on a thousand texts.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,12 +16,12 @@ from textcls_training.fit.schedule import BETA1, BETA2, EPSILON
 
 
 class AdamWGroup:
-    """Weights of one learning rate and one decay.
+    """Weights with one learning rate and one decay.
 
     Attributes:
         params: the weights.
-        full_rate: learning rate at its highest.
-        weight_decay: share of the learning rate by which weights shrink in a step.
+        full_rate: the highest learning rate.
+        weight_decay: the share of the learning rate by which weights shrink per step.
     """
 
     def __init__(self, params: Iterable[Tensor], full_rate: float, weight_decay: float = 0.0) -> None:
@@ -39,9 +39,9 @@ class AdamWGroup:
 
     @torch.no_grad()
     def step(self, factor: float | Tensor) -> None:
-        """Move the weights that have a gradient, at `factor` times the full rate, and forget the gradients.
+        """Update the weights that have a gradient, at `factor` times the full rate, and clear the gradients.
 
-        A recorded step has the factor in a tensor, which is read anew each time.
+        In a recorded step the factor is a tensor, which is read anew each time.
         """
         params, grads, means, squares, steps = [], [], [], [], []
         for i, parameter in enumerate(self.params):
@@ -72,7 +72,7 @@ class AdamWGroup:
         self.forget()
 
     def forget(self) -> None:
-        """Forget the gradients."""
+        """Clear the gradients."""
         for parameter in self.params:
             parameter.grad = None
 

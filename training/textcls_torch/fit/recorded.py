@@ -1,8 +1,8 @@
 """Work on a GPU that is recorded and replayed: CUDA graphs.
 
-A step of a small model is some dozens of launches, each finished before Python has launched the next. Recorded, they go
-off by themselves. A recording has fixed shapes and reads its arrays where it did the first time, so that there is one
-for each shape, with memory of its own for what it is given.
+A step of a small model consists of dozens of launches, each finished before Python has launched the next. Recorded,
+they run without Python. A recording has fixed shapes and always reads its arrays from the same memory, so there is one
+for each shape, with its own memory for its inputs.
 """
 
 import gc
@@ -18,7 +18,7 @@ from torch import Tensor
 
 from textcls_torch.models.sending import send_into, sent
 
-# Recordings at most: each keeps some megabytes on the GPU.
+# The maximum number of recordings: each takes some megabytes on the GPU.
 MOST: Final = 64
 # A guess of how many times the work could be done in the time that recording takes. Waiting this long never costs much
 # more than twice the time of the best choice.

@@ -1,7 +1,7 @@
 """The reference trainer, in PyTorch: one fit of any model, and the steps that train it.
 
-Shapes: B texts of a batch, T tokens of the longest one, N tokens of all, V views, C labels, D width, S seeds, R texts
-of a prediction.
+Shapes: B texts of a batch, T tokens of the longest one, N tokens of all, V views, C labels, D width, S seeds, R
+predicted texts.
 """
 
 from collections.abc import Iterator, Sequence
@@ -39,11 +39,11 @@ from textcls_training.fit.split_parts import SplitParts
 from textcls_training.models.ensemble import VECTORS, TrainedModel
 from textcls_training.state.checkpoints import Learned
 
-# Fresh weights come from PyTorch's one generator: two threads must not draw at once.
+# Fresh weights come from PyTorch's global generator: two threads must not draw at once.
 _DRAWING = Lock()
-# Texts that are predicted at once.
+# How many texts are predicted at once.
 PREDICTION_BATCH = 256
-# Rows from which support rows are made for a split; the more labels, the more.
+# How many rows support rows are made from in a split; the more labels, the more.
 MOST_ROWS = 20_000
 
 
@@ -95,7 +95,7 @@ class Trainer(AnyTrainer):
 
     @cached_property
     def encoded(self) -> list[Any]:
-        """The training texts as each view has encoded them, for steps that are taken view by view."""
+        """Return the training texts as encoded by each view, for steps that are taken view by view."""
         return self.encode(self.dataset.corpus)
 
     @contextmanager
@@ -166,14 +166,14 @@ class Trainer(AnyTrainer):
         return loss
 
     def _view_by_view(self, text_B: Int64, factor: float) -> Tensor:
-        """Move tables and dense weights; return the loss."""
+        """Update tables and dense weights; return the loss."""
         loss = self._move(text_B, self.config.optim.table_rate * factor)
         for group in self.dense:
             group.step(factor)
         return loss
 
     def _move(self, text_B: Int64, rate: float) -> Tensor:
-        """Move the tables, and give the dense weights the gradient of a batch; return its loss."""
+        """Update the tables, and give the dense weights the gradient of a batch; return its loss."""
         views = self._read(text_B)
         loss = self._loss(text_B, views)
         loss.backward()  # type: ignore[no-untyped-call]
@@ -236,8 +236,7 @@ class Trainer(AnyTrainer):
         return found
 
     def split_parts(self, split: Split, encoded_V: Sequence[Any]) -> SplitParts:
-        """Return the vectors of the rows of a split, as `AnyTrainer.split_parts` says, of at most `MOST_ROWS` to train
-        on.
+        """Return the vectors of the rows of a split, as in `AnyTrainer.split_parts`; at most `MOST_ROWS` to train on.
 
         Raises:
             TypeError: the first view has no rows.

@@ -1,4 +1,4 @@
-"""One view of texts in training by PyTorch: its embedding, its classifier, and what both read of a batch.
+"""One view of texts in training with PyTorch: its embedding, its classifier, and what both read from a batch.
 
 Shapes: B texts of a batch, T tokens of the longest one, N tokens of all, C labels, D width, S seeds.
 """
@@ -49,7 +49,7 @@ class ViewLearner:
 
     @classmethod
     def every(cls, corpus: Corpus, classes: int, config: ResolvedConfig) -> list["ViewLearner"]:
-        """Return a fresh learner of each view, in the order of `TrainedModel.views`."""
+        """Return a new learner for each view, in the order of `TrainedModel.views`."""
         device, learners = resolve_device(config.device), []
         table_device = device if runs_kernels(config.device) else None
         for features in config.features.views():
@@ -87,6 +87,6 @@ class ViewLearner:
         return ops.rationale_loss(probability_BTS, rationale_BT.to(self.device)).sum()
 
     def update(self, given: ViewBatch, rate: float) -> None:
-        """Let the embedding learn from the gradient of the token vectors."""
+        """Update the embedding with the gradient of the token vectors."""
         if given.x_BTD.grad is not None:
             self.embedding.update(given.batch, given.x_BTD.grad, rate)

@@ -8,8 +8,8 @@ common, so their codes are nearly orthogonal; each has the length 1, so a token'
 The source (raberrytv, "Dynamic word embeddings", 2020) claims 10M parameters for a table of 10,000 tokens in 100
 dimensions; it is 1M. It is right about the other number: 200 bits need 20,000.
 
-Words alone have codes. Bigrams and n-grams would have theirs, but one matrix of so few weights cannot keep that many
-features apart. Nothing is weighted by idf either, which a file without a vocabulary does not know.
+Only words have codes. Bigrams and n-grams could have theirs, but one matrix with so few weights cannot separate that
+many features. Nothing is weighted by idf either, which is unknown without a vocabulary.
 
 Shapes: B texts, T tokens of the longest one, V distinct tokens, K bits, H hashes of W bits each, D width.
 """
@@ -42,7 +42,7 @@ class EncodedBits:
 
 @dataclass(frozen=True, slots=True)
 class BitBatch:
-    """Texts as the matrix reads them: which code each token has [B, T], 0 at padding, and which tokens are real."""
+    """Texts as read by the matrix: the number of each token's code [B, T], 0 at padding, and which tokens are real."""
 
     token_BT: Int64
     code_VK: Float32
@@ -60,7 +60,7 @@ class BitEmbedding:
     """
 
     def __init__(self, dim: int, std: float) -> None:
-        # The code has the length 1, so a fresh token vector has entries of `std`, as that of a fresh row.
+        # The code has length 1, so a new token vector has entries of `std`, like a new row.
         self.weight_KD = (torch.randn(BITS, dim) * std).requires_grad_()
 
     @property
@@ -70,11 +70,11 @@ class BitEmbedding:
 
     @property
     def dense(self) -> list[Tensor]:
-        """The weights that the optimizer of the dense weights moves."""
+        """Return the weights that the optimizer of the dense weights updates."""
         return [self.weight_KD]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return none: the optimizer of the dense weights moves the matrix."""
+        """Return none: the optimizer of the dense weights updates the matrix."""
         return {}
 
     def encode(self, corpus: Corpus) -> EncodedBits:
@@ -100,5 +100,5 @@ class BitEmbedding:
         self.weight_KD.grad = batch.codes().flatten(0, 1).T @ grad_BTD.flatten(0, 1)
 
     def view(self, classifier: ViewClassifier) -> BitView:
-        """Return what has been learned, with the classifier behind it."""
+        """Return what has been learned, followed by the classifier."""
         return BitView(self.weight_KD.detach().cpu().numpy(), classifier)

@@ -6,12 +6,12 @@ readout is linear in the values u_t, the logits split exactly over tokens:
     logit_c = b_c + sum_t sum_s a_ts (w_sc . u_t)        the summand: the per-token logit of token t for label c
 
 The attribution of a token is its per-token logit; under `norm` attention also how much it weakens the others
-(`ops.norm_attributions`). With `values="token"` u_t is the token's own vector and the mixing layer changes the scores
-alone: it decides how much each token counts in its context, and an attribution belongs to that token alone. With
+(`ops.norm_attributions`). With `values="token"` u_t is the token's own vector and the mixing layer only changes the
+scores: it decides how much each token counts in its context, and an attribution belongs to that token alone. With
 `values="mixed"` u_t is the mixed vector, mixing shapes scores and values, and an attribution belongs to the position.
 
 Shapes: B texts, T tokens of the longest text, D width of a token's vector, S seeds, C labels, V rows of the embedding
-table, X columns of the mixing layer's result: D where values are mixed, else S. `mask_BT` is True at real tokens, which
+table, X columns of the mixing layer's result: D if values are mixed, else S. `mask_BT` is True at real tokens, which
 come first.
 """
 
@@ -47,10 +47,10 @@ class SeedAttention(nn.Module):
     """A few learned queries, the seeds, score every token; scores become the weights with which values are summed.
 
     Metric scores are s M x_t / sqrt(D) with a learned symmetric M: metric tensor attention (`textcls_kernels`) with
-    seeds as its queries. M starts as sqrt(D) * I, where they are the scalar products s . x_t. Because a seed is alike
-    for all texts, s M / sqrt(D) is one vector: folded, such a model is as any other. On a GPU one fused pass pools and
-    gives the weights (`pool`). Deviation: M is not stored packed, it is the symmetric part of `metric_DD`; unpacking
-    takes longer than all else here.
+    seeds as its queries. M starts as sqrt(D) * I, where they are the scalar products s . x_t. Because a seed is the
+    same for all texts, s M / sqrt(D) is one vector: folded, such a model is like any other. On a GPU one fused pass
+    pools and returns the weights (`pool`). Deviation: M is not stored packed, it is the symmetric part of `metric_DD`;
+    unpacking takes longer than everything else here.
 
     Args:
         config: the configuration of the model.
@@ -114,8 +114,8 @@ class SeedAttention(nn.Module):
     def fuses(self, device: torch.device) -> bool:
         """Whether `pool` is one fused pass on `device` if nothing is added to the scores.
 
-        It is for metric scores, before seeds are folded, at widths and numbers of seeds that the kernel takes, where
-        `impl` means Triton; all else is plain PyTorch.
+        It is for metric scores, before seeds are folded, at widths and numbers of seeds supported by the kernel, if
+        `impl` means Triton; everything else is plain PyTorch.
         """
         if self.metric_DD is None:
             return False
@@ -144,10 +144,10 @@ class MixingLayer(nn.Module):
     """gate * mixer(norm(x)); the gate shows how much mixing the model has learned to use.
 
     The norm has no bias, so padding, which is zero, stays zero. No gradient goes back into the token vectors unless
-    they are to learn from it: they are small when training begins, and the norm would blow their gradients up.
+    they are to learn from it: they are small when training begins, and the norm would blow up their gradients.
 
     Attributes:
-        start: what the gate begins as.
+        start: the initial value of the gate.
         teaches_vectors: whether the gradient goes back into the token vectors.
         in_bfloat16: whether its products are in that type during training, as PyTorch's autocast chooses.
     """
@@ -180,11 +180,11 @@ class ViewClassifier(nn.Module):
     """One view of a text: from token vectors to logits and what each token added to them.
 
     Args:
-        config: what it is made of.
-        labels: how many there are.
-        even_attention: whether seeds, which are then plain, begin at zero: all tokens alike.
-        from_zero: whether the head, too, begins at zero: all tokens alike, and saying nothing. That suits vectors that
-            are large when training begins, as those of a file are.
+        config: its configuration.
+        labels: the number of labels.
+        even_attention: whether seeds, which are then plain, begin at zero: equal weights for all tokens.
+        from_zero: whether the head also begins at zero: all tokens equal, and without effect. That suits vectors that
+            are large when training begins, like those of a file.
     """
 
     def __init__(
@@ -215,7 +215,7 @@ class ViewClassifier(nn.Module):
         return *self.attention.weights(score_BTS, squared_norm_BT1, mask_BT), value_BTD
 
     def forward(self, x_BTD: Tensor, squared_norm_BT1: Tensor, mask_BT: Tensor) -> Tensor:
-        """Return the logits [B, C]; the way of training.
+        """Return the logits [B, C], as in training.
 
         Args:
             x_BTD: token vectors, zero at padding.
@@ -228,15 +228,15 @@ class ViewClassifier(nn.Module):
         return logits_BC
 
     def dropped(self, pooled_BSD: Tensor) -> Tensor:
-        """Return what dropout leaves, in training, of the sums of the seeds."""
+        """Return the sums of the seeds after dropout, in training."""
         if self.config.seed_dropout:
             pooled_BSD = F.dropout1d(pooled_BSD, self.config.seed_dropout, self.training)
         return F.dropout(pooled_BSD, self.config.dropout, self.training)
 
     def explain(self, x_BTD: Tensor, squared_norm_BT1: Tensor, mask_BT: Tensor) -> ViewOutputs:
-        """Return logits, attention and attributions; the way of the saved model. Arguments as for `forward`."""
+        """Return logits, attention and attributions, as in the saved model. Arguments as for `forward`."""
         probability_BTS, weight_BTS, value_BTD = self.attend(x_BTD, squared_norm_BT1, mask_BT)
-        # The head is linear: applied to each token's values before they are summed, it gives the split.
+        # The head is linear: applied to each token's values before they are summed, it yields the split.
         token_logit_BTSC = weight_BTS.unsqueeze(-1) * self._label_values(value_BTD)
         logits_BC = self.head.bias + token_logit_BTSC.sum((1, 2))
         if self.attention.kind == "norm":
@@ -249,7 +249,7 @@ class ViewClassifier(nn.Module):
 
     @classmethod
     def of(cls, linear: LinearClassifier) -> "ViewClassifier":
-        """Return the module that answers as a linear classifier does."""
+        """Return the module equivalent to a linear classifier."""
         made = cls(replace(linear.config, metric=False), linear.labels, even_attention=True).eval()
         with torch.no_grad():
             for weight, found in (
@@ -268,7 +268,7 @@ class ViewClassifier(nn.Module):
 
     @property
     def bias_C(self) -> Float32:  # noqa: N802
-        """The biases of the head [C]."""
+        """Return the biases of the head [C]."""
         bias_C: Float32 = self.head.bias.detach().cpu().numpy()
         return bias_C
 
@@ -284,7 +284,7 @@ class ViewClassifier(nn.Module):
 
     @property
     def gate(self) -> float | None:
-        """The largest gate of the mixing layer; None without any."""
+        """Return the largest gate of the mixing layer; None without any."""
         return None if self.mixing is None else float(self.mixing.gate_X.detach().abs().max())
 
     @property
@@ -295,7 +295,7 @@ class ViewClassifier(nn.Module):
 
     @property
     def foldable(self) -> bool:
-        """Whether scores and values are linear in the token vectors, and not much wider: see `fold`."""
+        """Return whether scores and values are linear in the token vectors, and not much wider: see `fold`."""
         return foldable(self.config, self.labels)
 
     @torch.no_grad()
@@ -305,10 +305,9 @@ class ViewClassifier(nn.Module):
         return folded_VSY
 
     def fold(self, table_VD: Tensor) -> Tensor:
-        """Fold head and seeds into each row of a table [V, S, C + 1]: for each seed a value for each label, and a
-        score.
+        """Fold head and seeds into each row of a table [V, S, C + 1]: per seed C values and a score.
 
-        Where `foldable`, a sum of such rows is all that a saved model needs of a token.
+        If `foldable`, a sum of such rows is all that a saved model needs of a token.
         """
         return torch.cat([self._label_values(table_VD), self.attention.scores(table_VD).unsqueeze(2)], 2)
 

@@ -34,9 +34,9 @@ class BatchShape(NamedTuple):
     """The size of a batch.
 
     Attributes:
-        texts: how many texts it has.
-        tokens: those of the longest one, or more.
-        uses: how many rows the tokens of all views use, or more.
+        texts: the number of texts.
+        tokens: the tokens of the longest text, or more.
+        uses: the number of rows that the tokens of all views use, or more.
     """
 
     texts: int
@@ -45,7 +45,7 @@ class BatchShape(NamedTuple):
 
 
 class DeviceBatch(NamedTuple):
-    """Texts as tables read them; `mask_BT` is True at real tokens."""
+    """Texts as read by tables; `mask_BT` is True at real tokens."""
 
     uses: Uses
     mask_BT: Tensor
@@ -58,7 +58,7 @@ class DeviceTexts:
     Attributes:
         corpus: the texts.
         uses_N: how many rows the tokens of each text use.
-        encoded: what is on the device.
+        encoded: the arrays on the device.
     """
 
     corpus: Corpus
@@ -67,15 +67,15 @@ class DeviceTexts:
 
     @classmethod
     def of(cls, encoded_G: Sequence[EncodedFeatures], first_G: Sequence[int], device: torch.device) -> "DeviceTexts":
-        """Bring texts to a device.
+        """Copy texts to a device.
 
         Args:
-            encoded_G: the same texts as each view has encoded them.
+            encoded_G: the same texts as encoded by each view.
             first_G: where the rows of each view begin.
-            device: where they go.
+            device: the target.
 
         Raises:
-            SurroundingsError: it has no room for them.
+            SurroundingsError: it is out of memory.
         """
         corpus = encoded_G[0].corpus
         own_GY = np.stack([np.diff(encoded.type_rows.start) for encoded in encoded_G])
@@ -121,14 +121,14 @@ class DeviceTexts:
 
 
 class JointTable:
-    """The tables of views on a device, end to end; rows move as those of `EmbeddingTable`, which has the formula.
+    """The tables of views on a device, end to end; rows are updated as in `EmbeddingTable`, which has the formula.
 
     Attributes:
-        weight_V: what each row counts.
+        weight_V: the weight of each row.
         row_VD: the rows; row 0 of each view stands for nothing, and texts use only that of the first view.
         sum_V: their accumulators.
         first_G: where the rows of each view begin.
-        impl: what computes, as `textcls_kernels.rows` has it.
+        impl: the implementation, as in `textcls_kernels.rows`.
     """
 
     def __init__(self, weight_V: Tensor, row_VD: Tensor, sum_V: Tensor, first_G: Sequence[int]) -> None:
@@ -136,7 +136,7 @@ class JointTable:
         self.impl: Impl = "auto"
 
     def encode(self, encoded_G: Sequence[EncodedFeatures]) -> DeviceTexts:
-        """Bring texts to the device, once."""
+        """Copy texts to the device, once."""
         return DeviceTexts.of(encoded_G, self.first_G, self.row_VD.device)
 
     def batch(self, texts: DeviceTexts, text_B: Tensor, shape: BatchShape) -> DeviceBatch:
@@ -154,7 +154,7 @@ class JointTable:
         return x_XD.view(*places, x_XD.shape[1]), squared_norm_X.view(*places, 1)
 
     def update(self, batch: DeviceBatch, grad_GBTD: Tensor, rate: float | Tensor) -> None:
-        """Move the rows of `batch` against the gradient of its token vectors."""
+        """Update the rows of `batch` with the gradient of its token vectors."""
         grad_XD = grad_GBTD.flatten(0, 2).to(self.row_VD.device)
         move_rows(batch.uses, self.weight_V, self.row_VD, self.sum_V, grad_XD, rate, self.impl)
 
@@ -163,10 +163,10 @@ class DeviceTable:
     """The table of one view on a device, by itself or as a part of a joint one."""
 
     def __init__(self, fresh: EmbeddingTable, device: torch.device) -> None:
-        """Bring a table to a device.
+        """Copy a table to a device.
 
         Raises:
-            SurroundingsError: it has no room for it.
+            SurroundingsError: it is out of memory.
         """
         with room_for("the table"):
             weight_V, row_VD, sum_V = (brought(array, device) for array in (fresh.weight_V, fresh.row_VD, fresh.sum_V))
@@ -174,10 +174,10 @@ class DeviceTable:
 
     @classmethod
     def join(cls, tables: Sequence["DeviceTable"]) -> JointTable:
-        """Lay tables of the same width end to end, and make each a part of the whole, which is returned.
+        """Store tables of the same width end to end, make each a part of the whole, and return it.
 
         Raises:
-            SurroundingsError: the device has no room for it.
+            SurroundingsError: the device is out of memory.
         """
         parts = [table._part for table in tables]
         with room_for("the tables"):
@@ -195,7 +195,7 @@ class DeviceTable:
 
     @property
     def impl(self) -> Impl:
-        """What computes, as `textcls_kernels.rows` has it."""
+        """Return the implementation, as in `textcls_kernels.rows`."""
         return self._part.impl
 
     @impl.setter
@@ -204,16 +204,16 @@ class DeviceTable:
 
     @property
     def row_VD(self) -> Float32:  # noqa: N802
-        """The rows; from a GPU a copy."""
+        """Return the rows; from a GPU a copy."""
         return self._part.row_VD.cpu().numpy()
 
     @property
     def sum_V(self) -> Float32:  # noqa: N802
-        """Their accumulators; from a GPU a copy."""
+        """Return their accumulators; from a GPU a copy."""
         return self._part.sum_V.cpu().numpy()
 
     def encode(self, encoded: EncodedFeatures) -> DeviceTexts:
-        """Bring texts to the device, once."""
+        """Copy texts to the device, once."""
         return self._part.encode([encoded])
 
     def batch(self, texts: DeviceTexts, text_B: Int64) -> DeviceBatch:
@@ -234,7 +234,7 @@ class DeviceTable:
         return x_1BTD[0], squared_norm_1BT1[0]
 
     def update(self, batch: DeviceBatch, grad_BTD: Tensor, rate: float) -> None:
-        """Move the rows of `batch` against the gradient of its token vectors."""
+        """Update the rows of `batch` with the gradient of its token vectors."""
         self._part.update(batch, grad_BTD[None], rate)
 
 
@@ -253,7 +253,7 @@ def room_for(what: str) -> Iterator[None]:
     """Report what the GPU has no room for.
 
     Raises:
-        SurroundingsError: it has no room.
+        SurroundingsError: it is out of memory.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""The vectors of a file on a device, for texts that are there: of each type of a corpus, as nothing of them learns.
+"""The vectors of a file on a device, for texts that are there: one per type of a corpus, as they do not learn.
 
 Shapes: B texts, T tokens of the longest one, Y types, D width.
 """
@@ -14,13 +14,13 @@ from textcls_training.models.constants import VECTOR_LENGTH
 
 
 class DeviceVectors:
-    """What `VectorEmbedding` reads of a corpus, on a device."""
+    """What `VectorEmbedding` reads from a corpus, on a device."""
 
     def __init__(self, space: VectorSpace, corpus: Corpus, device: torch.device) -> None:
-        """Bring the vectors of the types of a corpus to a device.
+        """Copy the vectors of the types of a corpus to a device.
 
         Raises:
-            SurroundingsError: it has no room for them.
+            SurroundingsError: it is out of memory.
         """
         row_Y = space.encode(corpus).row_of_type.astype(np.int64)
         with room_for("the vectors"):

@@ -18,18 +18,18 @@ from textcls_training.models.ensemble import View
 
 
 class Embedding(Protocol):
-    """What training needs of an embedding. What `encode` and `batch` return is its own affair.
+    """What training needs from an embedding, which alone knows what its `encode` and `batch` return.
 
     Shapes: B texts, T tokens of the longest one, D width.
     """
 
     @property
     def learns(self) -> bool:
-        """Whether the gradient of the token vectors is wanted."""
+        """Return whether the gradient of the token vectors is wanted."""
 
     @property
     def dense(self) -> list[Tensor]:
-        """The weights that the optimizer of the dense weights moves."""
+        """Return the weights that the optimizer of the dense weights updates."""
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays that `update` changes, by name."""
@@ -38,7 +38,7 @@ class Embedding(Protocol):
         """Prepare texts, once."""
 
     def batch(self, encoded: Any, text_B: Int64) -> Any:
-        """Collect the texts numbered `text_B`, in that order; `mask_BT` of it is True at real tokens."""
+        """Collect the texts numbered `text_B`, in that order; its `mask_BT` is True at real tokens."""
 
     def read(self, batch: Any) -> tuple[Tensor, Tensor]:
         """Return token vectors [B, T, D] and squared feature norms [B, T, 1], both zero at padding."""
@@ -47,7 +47,7 @@ class Embedding(Protocol):
         """Learn from the gradient of the token vectors."""
 
     def view(self, classifier: ViewClassifier) -> View:
-        """Return what has been learned, with the classifier behind it."""
+        """Return what has been learned, followed by the classifier."""
 
 
 def make_embedding(
@@ -56,7 +56,7 @@ def make_embedding(
     """Return a fresh embedding of one view of the training texts, with its table on `device` if one is given.
 
     Raises:
-        SurroundingsError: the device has no room for the table.
+        SurroundingsError: the device is out of memory.
     """
     dim, optim = config.model.dim, config.optim
     if config.model.embedding == "bits":

@@ -21,11 +21,11 @@ from textcls_training.data.feature_space import EncodedFeatures
 
 
 class HashedBatch(NamedTuple):
-    """Texts as the table reads them.
+    """Texts as read by the table.
 
     Attributes:
-        row_R: a row that is used.
-        place_R: by which token, counted through the padded batch: b * T + t.
+        row_R: the row of each use.
+        place_R: the token of each use, as its place in the padded batch: b * T + t.
         mask_BT: True at real tokens.
     """
 
@@ -47,14 +47,14 @@ class HashedBatch(NamedTuple):
 class EmbeddingTable:
     """Rows of one view, with the state of their optimizer: row-wise Adagrad.
 
-        s_r += mean_d g_rd^2,  E_r -= rate * g_r / sqrt(s_r)          (Duchi 2011, with one accumulator a row)
+        s_r += mean_d g_rd^2,  E_r -= rate * g_r / sqrt(s_r)          (Duchi 2011, with one accumulator per row)
 
     where g_r is the gradient of the whole batch. With Adam, rare rows would take full-sized steps, and memorise.
     Row 0 stands for an unseen feature: it counts for nothing and never moves.
     """
 
     def __init__(self, weight_V: Float32, dim: int, std: float, accumulator: float) -> None:
-        """Draw rows from a normal distribution of standard deviation `std`, by PyTorch's generator."""
+        """Draw rows from a normal distribution with standard deviation `std`, using PyTorch's generator."""
         self.row_VD: Float32 = (torch.randn(len(weight_V), dim) * std).numpy()
         self.row_VD[0] = 0
         self.weight_V = weight_V
@@ -83,7 +83,7 @@ class EmbeddingTable:
         return x_BTD, squared_norm_BT1
 
     def update(self, batch: HashedBatch, grad_BTD: Tensor, rate: float) -> None:
-        """Move the rows of `batch` against the gradient of its token vectors."""
+        """Update the rows of `batch` with the gradient of its token vectors."""
         state = (self.weight_V, self.row_VD, self.sum_V, self.number_V)
         grad_XD = grad_BTD.flatten(0, 1).contiguous().numpy()
         _update(batch.row_R, batch.place_R, *state, grad_XD, np.float32(rate))
@@ -116,7 +116,7 @@ def _uses(
                 row_R[u] = row[j]
                 u += 1
             for o in range(len(order)):
-                # A text has one place more than tokens, so the i texts before this one shift its places.
+                # A text has one more place than tokens, so the i texts before this one shift its places.
                 for j in range(n + i, min(n + order[o], start[i + 1] + 1) + i):
                     row_R[u] = sequence_row[o, j]
                     u += 1

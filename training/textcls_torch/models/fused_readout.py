@@ -22,7 +22,7 @@ def fuses(classifiers: Sequence[ViewClassifier], device: torch.device, impl: Imp
     Args:
         classifiers: the views.
         device: where they are.
-        impl: what computes, as `textcls_kernels` has it.
+        impl: the implementation, as in `textcls_kernels`.
     """
     config, labels = classifiers[0].config, classifiers[0].labels
     linear = config.attention in ("norm", "softmax")
@@ -41,10 +41,10 @@ def fused_loss(
 
     Args:
         classifiers: as for `fuses`.
-        x_GBTD: token vectors; this, norms and mask as for `ViewClassifier.forward`, but the mask for all views.
+        x_GBTD: token vectors; these, norms and mask as for `ViewClassifier.forward`, but one mask for all views.
         squared_norm_GBT1: squared feature norms.
         mask_BT: True at real tokens, which come first.
-        targets: what the texts are to answer.
+        targets: the targets of the texts.
         impl: as for `fuses`.
     """
     value_GBTD, added_GBTS = _mixed(classifiers, x_GBTD, mask_BT)

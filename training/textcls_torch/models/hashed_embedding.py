@@ -21,22 +21,22 @@ from textcls_training.models.ensemble import HashedView
 class RowTable(Protocol):
     """A table of rows, on any device: `EmbeddingTable` on the CPU, `DeviceTable` on a GPU.
 
-    What `encode` and `batch` return is its own affair.
+    Only the table knows what its `encode` and `batch` return.
     """
 
     @property
     def row_VD(self) -> Float32:  # noqa: N802
-        """The rows."""
+        """Return the rows."""
 
     @property
     def sum_V(self) -> Float32:  # noqa: N802
         """The accumulators of the rows' optimizer."""
 
     def encode(self, encoded: EncodedFeatures) -> Any:
-        """Bring texts to where the table is, once."""
+        """Copy texts to where the table is, once."""
 
     def batch(self, encoded: Any, text_B: Int64) -> Any:
-        """Collect the texts numbered `text_B`, in that order; `mask_BT` of it is True at real tokens."""
+        """Collect the texts numbered `text_B`, in that order; its `mask_BT` is True at real tokens."""
 
     def rows(self, row_X: Int32) -> Any:
         """Collect rows as one text, each row a token of it."""
@@ -45,7 +45,7 @@ class RowTable(Protocol):
         """Return token vectors [B, T, D] and squared feature norms [B, T, 1], both zero at padding."""
 
     def update(self, batch: Any, grad_BTD: Tensor, rate: float) -> None:
-        """Move the rows of `batch` against the gradient of its token vectors."""
+        """Update the rows of `batch` with the gradient of its token vectors."""
 
 
 class HashedEmbedding:
@@ -57,7 +57,7 @@ class HashedEmbedding:
         """Make a fresh table, on a device if one is given.
 
         Raises:
-            SurroundingsError: the device has no room for it.
+            SurroundingsError: the device is out of memory.
         """
         self.space = space
         table = EmbeddingTable(space.weight, dim, std, accumulator)
@@ -70,7 +70,7 @@ class HashedEmbedding:
 
     @property
     def dense(self) -> list[Tensor]:
-        """None: the table has an optimizer of its own."""
+        """Return none: the table has its own optimizer."""
         return []
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -90,9 +90,9 @@ class HashedEmbedding:
         return self.table.read(batch)
 
     def update(self, batch: Any, grad_BTD: Tensor, rate: float) -> None:
-        """Move the rows of `batch` against the gradient of its token vectors."""
+        """Update the rows of `batch` with the gradient of its token vectors."""
         self.table.update(batch, grad_BTD, rate)
 
     def view(self, classifier: ViewClassifier) -> HashedView:
-        """Return what has been learned, with the classifier behind it."""
+        """Return what has been learned, followed by the classifier."""
         return HashedView(self.space, self.table.row_VD, classifier)

@@ -1,10 +1,10 @@
 """The initial value of every weight of a classifier. (Embeddings initialise their own rows.)
 
-    every linear layer          weight, bias            uniform within 1 / sqrt(width it reads): PyTorch's own
+    every linear layer          weight, bias            uniform within 1 / sqrt(input width): PyTorch's own
     every LSTM                  all weights             uniform within 1 / sqrt(its width): PyTorch's own
     every layer norm            weight, bias            1, 0: PyTorch's own
     the linear head             head.bias               0
-                                head.weight             0 where a classifier begins at zero
+                                head.weight             0 if a classifier begins at zero
     seed attention              seed_SD                 normal(1)
                                 plain_SD                0
                                 forget_DD, candidate_DD normal(1 / sqrt(D))
@@ -19,7 +19,7 @@
     SHA                         query_D, key_D          0
                                 start_1D                0
 
-normal(s) has the standard deviation s. Modules draw nothing when they are made: `init_weights` draws for all of them,
+normal(s) has standard deviation s. Modules draw nothing when they are created: `init_weights` draws for all of them,
 one after the other from PyTorch's generator, children before the weights of the module itself, in the order in which
 they were registered. The order is part of the promise that the same seed gives the same bytes.
 """
@@ -33,22 +33,22 @@ from torch import Tensor, nn
 
 from textcls_kernels import pack_metric
 
-# (the module, one of its weights) -> what the weight begins as
+# (the module, one of its weights) -> the initial value of the weight
 Start = Callable[[Any, Tensor], Tensor]
 
 
 def constant(value: float) -> Start:
-    """Begin with one number."""
+    """Return a start with one number."""
     return lambda _, weight: torch.full(weight.shape, value)
 
 
 def normal(std: float) -> Start:
-    """Begin with normal draws."""
+    """Return a start with normal draws."""
     return lambda _, weight: torch.randn(weight.shape) * std
 
 
 def normal_by_width(dimension: int) -> Start:
-    """Begin with normal draws of standard deviation 1 / sqrt(the size of a dimension)."""
+    """Return a start with normal draws of standard deviation 1 / sqrt(the size of a dimension)."""
     return lambda _, weight: torch.randn(weight.shape) * weight.shape[dimension] ** -0.5
 
 

@@ -1,4 +1,4 @@
-"""PyTorch's layers, made without drawing weights: `textcls_torch.models.initial_weights` draws all of them."""
+"""PyTorch's layers, created without drawing weights: `textcls_torch.models.initial_weights` draws all of them."""
 
 from torch import nn
 

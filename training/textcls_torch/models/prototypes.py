@@ -1,8 +1,8 @@
 """From a trained model to the vectors of texts that prototypes compare: its views without their linear heads.
 
-The vector of a text is made of parts: what the attention of each view sums up, and its spelling, the sum of the codes
-of its words. Words that the training has not seen have no row, but each has a code, so that words which a text shares
-with an example count, whatever they are.
+The vector of a text consists of parts: what the attention of each view sums, and its spelling, the sum of the codes of
+its words. Words not seen in training have no row, but each has a code, so that any words that a text shares with an
+example count.
 
 Shapes: V vectors of words, D width of a part.
 """
@@ -55,7 +55,7 @@ def text_encoder(model: TrainedModel, calibration: PrototypeCalibration) -> Text
 
 
 def _directions(view: VectorView, width: int) -> torch.Tensor:
-    """Return the directions [D, F] in which the words of a file differ most: all of them if there are so few."""
+    """Return the directions [D, F] in which the words of a file differ most: all of them if there are no more."""
     row_VF = view.space.vectors.row_VD.astype(np.float64)
     _, direction_FF = np.linalg.eigh(row_VF.T @ row_VF)
     found_FD = direction_FF[:, ::-1][:, :width]

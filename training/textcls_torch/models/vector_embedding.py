@@ -27,7 +27,7 @@ from textcls_training.vectors.word_vectors import WordVectors
 
 @dataclass(frozen=True, slots=True)
 class VectorBatch:
-    """Texts as rows: that of each token [B, T], 0 at padding and for a word without a vector; which tokens are real."""
+    """Texts as rows: one per token [B, T], 0 at padding and for a word without a vector; and which tokens are real."""
 
     row_BT: Int64
     mask_BT: Tensor
@@ -46,11 +46,11 @@ class VectorEmbedding:
 
     @property
     def dense(self) -> list[Tensor]:
-        """None: nothing moves."""
+        """Return none: nothing changes."""
         return []
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return none: nothing moves."""
+        """Return none: nothing changes."""
         return {}
 
     def encode(self, corpus: Corpus) -> EncodedWords:
@@ -78,7 +78,7 @@ class VectorEmbedding:
         """Leave everything as it is."""
 
     def view(self, classifier: ViewClassifier) -> VectorView:
-        """Return the rows, with the classifier that has learned behind them."""
+        """Return the rows, followed by the trained classifier."""
         return VectorView(self.space, VECTOR_LENGTH, classifier)
 
 
@@ -88,6 +88,6 @@ def vector_classifier(config: ModelConfig, vectors: WordVectors, labels: int) ->
     Args:
         config: the configuration of the other views.
         vectors: the vectors that it reads.
-        labels: how many there are.
+        labels: the number of labels.
     """
     return ViewClassifier(config.of_vectors(vectors.dim), labels, from_zero=True)

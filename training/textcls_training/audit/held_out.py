@@ -1,8 +1,8 @@
-"""What models that have not seen a row say of it: a training of all rows that holds out each of them once.
+"""The answers for each row of models that have not seen it: a training on all rows that holds out each row once.
 
 That is the cross-fit by which a training chooses and calibrates (`textcls_training.fit.cross_fit`), with every part of
-the rows held out. Copies of a text are in one part, so that none of them is told what its copy says, unless texts recur
-(`textcls_training.data.split`); a row without which nothing would teach its label is never held out.
+the rows held out. Copies of a text are in one part, so that none of them is predicted from its copies, unless texts
+recur (`textcls_training.data.split`); a row whose label no other row teaches is never held out.
 
 Shapes: R rows, C labels.
 """
@@ -25,12 +25,12 @@ from textcls_training.pipeline import training as pipeline
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """Answers to the rows that were held out.
+    """The answers for the rows that were held out.
 
     Attributes:
-        probability_RC: the probability of each label; zeros where nobody answered.
+        probability_RC: the probability of each label; zeros for rows without an answer.
         judged_R: which rows were held out, and answered.
-        model: that of all rows.
+        model: the model of all rows.
     """
 
     probability_RC: Float64
@@ -46,14 +46,14 @@ def answer(
     weight_R: Float64 | None = None,
     callback: Callback = NOBODY,
 ) -> HeldOut:
-    """Return the answers to all rows, each by a model of the other parts.
+    """Return the answers for all rows, each by a model trained on the other parts.
 
     Args:
         given: the rows.
         names: their labels.
         config: the configuration of the training.
-        weight_R: how much each row counts; None where each counts as `given` says.
-        callback: told of progress.
+        weight_R: the weight of each row; None for the weights in `given`.
+        callback: notified of progress.
 
     Raises:
         InputError: no row can be held out.

@@ -1,4 +1,4 @@
-"""The audit of the rows of a file: what `textcls check --labels` calls."""
+"""The audit of the rows of a file, for `textcls check --labels`."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ def audit_rows(
     *,
     quiet: bool = False,
 ) -> LabelAudit:
-    """Return the rows whose label is probably wrong, by their texts and `columns`; tell of progress on standard error.
+    """Return the rows whose label is probably wrong, by texts and `columns`; report progress on standard error.
 
     Raises:
         InputError: nothing can be learned from the rows.

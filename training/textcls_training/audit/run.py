@@ -1,8 +1,8 @@
-"""The audit of labels: held-out answers, the suspects, and what speaks against their labels.
+"""The audit of labels: held-out answers, the suspects, and the evidence against their labels.
 
-What a model has learned from wrong labels it repeats. So of one label a row there is a second round of answers, which
-learns next to nothing from the rows that the first one doubts. Suspects are those of the mean of both: what one round
-gets wrong by chance, the other may not.
+A model repeats what it has learned from wrong labels. So with one label per row there is a second round of answers,
+which learns next to nothing from the rows that the first one doubts. Suspects are those of the mean of both rounds:
+what one gets wrong by chance, the other may not.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit.callbacks import NOBODY, Callback
 
-# Words that are told of a suspect.
+# The number of words reported for a suspect.
 SHOWN: Final = 3
 
 
@@ -37,12 +37,12 @@ def audit(
     config: TrainConfig | None = None,
     callback: Callback = NOBODY,
 ) -> LabelAudit:
-    """Return the rows of `given` of which a label is probably wrong, or missing where they may have several.
+    """Return the rows of `given` with a label that is probably wrong, or missing if they may have several.
 
     Args:
         given: the rows.
         config: the configuration of the trainings; the default is that of `textcls train`.
-        callback: told of progress.
+        callback: notified of progress.
 
     Raises:
         InputError: nothing can be learned from the rows.
@@ -62,7 +62,7 @@ def audit(
 
 @dataclass(frozen=True, slots=True)
 class _Round:
-    """Tells somebody of a training that is one of several, without the scores of its epochs."""
+    """A callback for one of several trainings, which leaves out the scores of its epochs."""
 
     name: str
     told: Callback
@@ -86,7 +86,7 @@ class AnsweredTwice(NamedTuple):
     Attributes:
         names: the labels.
         label_R: the number of each row's label.
-        first_RC: probabilities by models that have learned from all rows alike.
+        first_RC: probabilities by models that have learned from all rows equally.
         both: the answers of models that have learned next to nothing from doubted rows, with the mean probabilities of
             both rounds, which rank better than those of either.
     """
@@ -97,12 +97,12 @@ class AnsweredTwice(NamedTuple):
     both: HeldOut
 
     def judge(self) -> Judged:
-        """Return what is found of each row."""
+        """Return the findings for each row."""
         return suspects.judge(self.both.probability_RC, self.label_R, self.both.judged_R)
 
 
 def answered_twice(given: LabelledTexts, config: TrainConfig, callback: Callback = NOBODY) -> AnsweredTwice:
-    """Return what models that have not seen a row say of its one label. Arguments and errors as of `audit`."""
+    """Return the answers of models that have not seen a row for its one label. Arguments and errors as in `audit`."""
     names = given.label_names()
     if len(names) > 1 and sum(count > 1 for count in Counter(given.labels).values()) < 2:
         raise InputError("Labels cannot be audited: fewer than two of them have more than one row; add examples.")
@@ -144,13 +144,13 @@ def _described(
 
 
 def _as_read(given: LabelledTexts, row: int, model: Classifier) -> str:
-    """Return a row as a model reads it, which has left out the columns that do not help."""
+    """Return a row as read by a model, which has left out the columns that do not help."""
     text, kept = given.texts[row], model.info.columns
     return pack(some_cells(given.cells[row], given.columns, kept), text) if kept else text
 
 
 def _words(model: Classifier, row: str, own: Set[str], meant: Set[str]) -> tuple[str, ...]:
-    """Return the words, and cells beside the text, that speak most for labels that are `meant` over others."""
+    """Return the words, and cells besides the text, that most favour labels that are `meant` over others."""
     explanation = model.explain(row).readable()
     side_C = np.array([float(label in meant) - float(label in own) for label in explanation.labels])
     contrast_P = added_by_parts(explanation).astype(np.float64) @ side_C

@@ -1,10 +1,10 @@
 """From held-out answers to the rows whose label is probably wrong, the surest first.
 
-A row has the label that it means, or, with a probability e, another one, by how often labels are taken for each other.
-What it means is told by the models' probabilities, sharpened or blunted by a temperature. All three are fitted to the
-labels that rows have, by expectation maximization, as those of annotators are (Dawid and Skene 1979, doi
-10.2307/2346806); so is how probable it is that a label is wrong. Each part of the rows is judged by what was fitted to
-the others: among many labels a row that stands alone would else be its own evidence.
+A row has the label that it means, or, with a probability e, another one, according to how often labels are confused.
+What it means is given by the models' probabilities, sharpened or flattened by a temperature. All three are fitted to
+the labels that rows have, by expectation maximization, as in (Dawid and Skene 1979, doi 10.2307/2346806) for
+annotators; so is the probability that a label is wrong. Each part of the rows is judged by what was fitted to the
+others: among many labels an isolated row would otherwise be its own evidence.
 
 Shapes: R rows, C labels.
 """
@@ -20,28 +20,28 @@ from scipy.sparse import csr_array
 from textcls_training.data.arrays import Bools, Float64, Int64
 from textcls_training.models.calibration import softmax
 
-# Rows whose label is less probable than half as probable as another one teach next to nothing in the second round.
+# Rows whose label is less than half as probable as another one teach next to nothing in the second round.
 DOUBTED, DOUBTED_WEIGHT = 0.5, 0.02
-# So many rows of each label are taken to be wrong at random before any is seen, as few say little.
+# The prior number of rows per label that are wrong at random, since few rows say little.
 PRIOR_ROWS: Final = 10
-# And so many rows of any, of which a twentieth is wrong.
+# The prior number of rows of any label, a twentieth of which is wrong.
 PRIOR_SHARE_ROWS: Final = 100
 LISTED: Final = 0.5
-# Rows are ordered by the probability that they mean another label and have this one, over that of the own label, which
-# counts so often where labels are taken for each other, and so often more where they are wrong at random: there it
-# alone ranks best. Which it is, is told by the share of the labels that are more like what a doubted row means than
-# its own: from so much on they are wrong at random in part, and from so much on altogether.
+# Rows are ordered by the probability that they mean another label and have this one, over that of their own label to
+# the first power here if labels are confused, increased by the second if they are wrong at random: then it alone ranks
+# best. Which case it is follows from the share of the labels that are more like what a doubted row means than its own:
+# from the first share on they are partly wrong at random, from the second on entirely.
 _OWN_TAKEN, _OWN_AT_RANDOM = 0.5, 8.0
 _TAKEN, _AT_RANDOM = 0.15, 0.4
-# At least so many of the least probable rows tell it, too.
+# At least this many of the least probable rows decide it, too.
 _SURE_ROWS: Final = 10
 # A probability below which differences mean nothing.
 _LEAST: Final = 1e-4
 _PARTS: Final = 5
-# Of many labels, noise is fitted to so many numbers only, but to so many rows at least.
+# With many labels, noise is fitted to only this many numbers, but to at least this many rows.
 MOST_FITTED, LEAST_FITTED = 1_000_000, 2_000
 ROUNDS: Final = 16
-# A new temperature every so many of them.
+# The number of iterations between new temperatures.
 TEMPERED: Final = 4
 _LOG_TEMPERATURES: Final = (-1.5, 1.0)
 FIRST_SHARE, MOST_SHARE = 0.05, 0.4
@@ -50,14 +50,14 @@ _TINY: Final = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What is found of each row.
+    """The findings for each row.
 
     Attributes:
         probability_RC: the probability of each label, by models that have not seen the row.
-        label_R: what the rows have.
-        wrong_R: how probable it is that its label is wrong; 0 where it could not be judged.
-        meant_R: the label that it has then.
-        doubt_R: what orders the rows, the most doubtful highest.
+        label_R: the labels of the rows.
+        wrong_R: the probability that its label is wrong; 0 if it could not be judged.
+        meant_R: the label that it means in that case.
+        doubt_R: the ranking score of the rows, the most doubtful highest.
     """
 
     probability_RC: Float64
@@ -68,7 +68,7 @@ class Judged:
 
     @property
     def suspects(self) -> Int64:
-        """The numbers of the rows to look at, the surest first."""
+        """Return the numbers of the rows to look at, the surest first."""
         return most_doubtful(self.wrong_R, self.doubt_R)
 
     def own(self, row: int) -> list[int]:
@@ -80,33 +80,33 @@ class Judged:
         return [int(self.meant_R[row])]
 
     def chances(self, row: int) -> tuple[float, float]:
-        """Return how probable a suspect's own label is, and the one that it probably means."""
+        """Return the probabilities of a suspect's own label and of the one it probably means."""
         probability_C = self.probability_RC[row]
         return float(probability_C[self.label_R[row]]), float(probability_C[self.meant_R[row]])
 
 
 def most_doubtful(wrong_R: Float64, doubt_R: Float64) -> Int64:
-    """Return the numbers of the rows to look at, the surest first: as many as are more probably wrong than not.
+    """Return the numbers of the rows to look at, the surest first: all that are more probably wrong than not.
 
-    Where texts are hard, hardly a row is, and still those that come first are mostly wrong: so at least a third as many
-    as there probably are wrong labels.
+    If texts are hard, hardly any row is, although the first ones are mostly wrong: so at least a third as many as there
+    probably are wrong labels.
     """
     count = max(int((wrong_R >= LISTED).sum()), round(wrong_R.sum() / 3))
     return np.argsort(-doubt_R, kind="stable")[:count]
 
 
 def weights(probability_RC: Float64, label_R: Int64) -> Float64:
-    """Return how much each row is to count in the second round [R], by the answers of the first."""
+    """Return the weight of each row in the second round [R], by the answers of the first."""
     own_R, other_R = _own_and_other(probability_RC, label_R)
     return np.where(own_R < DOUBTED * np.maximum(own_R, other_R), DOUBTED_WEIGHT, 1.0)
 
 
 def judge(probability_RC: Float64, label_R: Int64, judged_R: Bools) -> Judged:
-    """Return how probable it is of each row that its label is wrong.
+    """Return the probability that the label of each row is wrong.
 
     Args:
         probability_RC: the probability of each label, by models that have not seen the row.
-        label_R: what the rows have.
+        label_R: the labels of the rows.
         judged_R: the rows that can be judged.
     """
     rows, classes = probability_RC.shape
@@ -130,7 +130,7 @@ def judge(probability_RC: Float64, label_R: Int64, judged_R: Bools) -> Judged:
 
 
 def _at_random(probability_RC: Float64, label_R: Int64, wrong_R: Float64) -> float:
-    """Return how far labels are wrong at random, which is 1, rather than taken for what they are like, which is 0."""
+    """Return how far labels are wrong at random (1) rather than confused with similar ones (0)."""
     rows, classes = probability_RC.shape
     best_R = probability_RC.argmax(1)
     differ_R = (best_R != label_R) & (wrong_R > 0)
@@ -141,8 +141,8 @@ def _at_random(probability_RC: Float64, label_R: Int64, wrong_R: Float64) -> flo
     np.fill_diagonal(like_CC, -1.0)
     rank_CC = (-like_CC).argsort(1).argsort(1) / (classes - 2)
     rank_D, wrong_D = rank_CC[best_R[differ_R], label_R[differ_R]], wrong_R[differ_R]
-    # Where many texts are ambiguous, all doubted rows look like labels taken for each other; the least probable ones,
-    # a quarter as many as are wrong, tell more.
+    # If many texts are ambiguous, all doubted rows look like confused labels; the least probable ones, a quarter as
+    # many as are wrong, say more.
     own_D = probability_RC[differ_R, label_R[differ_R]]
     surest = np.argsort(own_D, kind="stable")[: max(_SURE_ROWS, round(wrong_R.sum() / 4))]
     share = max(np.average(rank_D, weights=wrong_D), rank_D[surest].mean())
@@ -154,9 +154,9 @@ class _Noise:
     """How labels go wrong.
 
     Attributes:
-        share: the share of the rows with a wrong one.
+        share: the share of the rows with a wrong label.
         confusion_CC: the share of the rows that mean one label and have another, for each pair.
-        temperature: by which the logarithms of the probabilities are divided.
+        temperature: the divisor of the log-probabilities.
     """
 
     share: float
@@ -165,7 +165,7 @@ class _Noise:
 
     @classmethod
     def fit(cls, probability_RC: Float64, label_R: Int64) -> "_Noise":
-        """Fit it to some rows, of which there may be none."""
+        """Fit the noise to some rows, possibly none."""
         classes = probability_RC.shape[1]
         prior_CC = np.full((classes, classes), PRIOR_ROWS / (classes - 1))
         np.fill_diagonal(prior_CC, 0.0)
@@ -182,13 +182,13 @@ class _Noise:
         return noise
 
     def weigh(self, probability_RC: Float64, label_R: Int64) -> tuple[Float64, Float64]:
-        """Return how probable it is that each label is wrong [R], and that it is and the row means each [R, C]."""
+        """Return the probability that each label is wrong [R], and that it is while the row means each [R, C]."""
         right_R, meant_RC = self._joint(probability_RC, label_R, self.temperature)
         wrong_R = meant_RC.sum(1)
         return wrong_R / (right_R + wrong_R + _TINY), meant_RC
 
     def _joint(self, probability_RC: Float64, label_R: Int64, temperature: float) -> tuple[Float64, Float64]:
-        """Return how probable it is that a row has its label, and rightly so [R]; and wrongly, meaning each [R, C]."""
+        """Return the probability that a row rightly has its label [R], and wrongly while meaning each [R, C]."""
         meant_RC = softmax(np.log(probability_RC + _TINY) / temperature)
         right_R = (1 - self.share) * meant_RC[np.arange(len(label_R)), label_R]
         meant_RC *= self.share * self.confusion_CC[:, label_R].T
@@ -203,7 +203,7 @@ class _Noise:
 
 
 def likeliest_temperature(joint: Callable[[float], Float64]) -> float:
-    """Return the temperature at which what was seen is most probable, by the probabilities that `joint` gives it."""
+    """Return the temperature at which the observations are most probable, by their probabilities from `joint`."""
 
     def loss(logarithm: float) -> float:
         return -float(np.log(joint(float(np.exp(logarithm))) + _TINY).mean())
@@ -212,7 +212,7 @@ def likeliest_temperature(joint: Callable[[float], Float64]) -> float:
 
 
 def _own_and_other(probability_RC: Float64, label_R: Int64) -> tuple[Float64, Float64]:
-    """Return the probability of each row's label, and that of the best other one."""
+    """Return the probability of each row's label, and that of the most probable other one."""
     rows = np.arange(len(label_R))
     others_RC = probability_RC.copy()
     others_RC[rows, label_R] = -1.0

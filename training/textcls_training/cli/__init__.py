@@ -1,1 +1,1 @@
-"""The commands that train: options in, one call, something shown."""
+"""The commands that train: read options, make one call, show the result."""

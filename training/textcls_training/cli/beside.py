@@ -1,4 +1,4 @@
-"""What `textcls train` leaves beside a model on request: its list of words, and models of resampled rows."""
+"""What `textcls train` writes next to a model on request: its list of words, and models of resampled rows."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from textcls_training.pipeline.training_report import TrainReport
 
 Rows = Labelled | LabelledSets
-# rows, the model file, options -> what came of it
+# rows, the model file, options -> the result
 Train = Callable[[Any, Path, dict[str, Any]], "TrainReport"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BesideModel:
-    """What is wanted beside a model.
+    """What is wanted next to a model.
 
     Attributes:
         keep_words: the words, pairs and pieces that it knows (`textcls.explain.lexicon`).
-        resamples: so many models of rows that count a little differently (`textcls.explain.stability`).
+        resamples: how many models of reweighted rows (`textcls.explain.stability`).
     """
 
     keep_words: bool
@@ -39,14 +39,14 @@ class BesideModel:
 
     @property
     def wanted(self) -> bool:
-        """Whether there is anything to write."""
+        """Return whether there is anything to write."""
         return self.keep_words or self.resamples > 0
 
     def check(self, unlabelled: Sequence[object], from_state: Path | None) -> None:
-        """Refuse what cannot be trained on rows of other weights.
+        """Refuse what cannot be trained on rows with different weights.
 
         Raises:
-            ConfigError: resamples, or words, are wanted where a model learns from more than the rows at hand.
+            ConfigError: resamples, or words, are wanted although a model learns from more than the rows at hand.
         """
         if self.keep_words and from_state is not None:
             raise ConfigError("--keep-words lists the words of DATA, and --from is more than these; leave one out.")
@@ -60,7 +60,7 @@ class BesideModel:
         """Return which files and folders will be written.
 
         Raises:
-            SurroundingsError: what is not a folder has the name of that of the resamples.
+            SurroundingsError: something other than a folder has the name of the folder of resamples.
         """
         folder, places = stability.beside(model), [terms.beside(model)] if self.keep_words else []
         if not self.resamples or not os.path.lexists(folder):
@@ -72,14 +72,14 @@ class BesideModel:
         return [*places, *(folder / f"{k}.onnx" for k in range(1, self.resamples + 1))]
 
     def clear(self, model: Path) -> None:
-        """Remove the resamples of an earlier training, which would be taken for models of these rows."""
+        """Remove the resamples of an earlier training, which would be mistaken for models of these rows."""
         if self.resamples:
             for path in stability.beside(model).glob("*.onnx"):
                 if path.stem.isdecimal():
                     path.unlink()
 
     def write(self, rows: Rows, model: Path, settings: dict[str, Any], train: Train) -> None:
-        """Write it, for a model that was trained on `rows`."""
+        """Write what is wanted for a model that was trained on `rows`."""
         if self.keep_words:
             self._write_words(rows, model)
         if self.resamples:

@@ -33,7 +33,7 @@ from textcls_training.config.settings import from_options
 from textcls_training.config.shared_options import train_options
 from textcls_training.pipeline.many import ModelJob, ModelTrained, Training, jobs_of_files, jobs_of_groups
 
-# Of models that are left from before.
+# The most names that are listed of models left from before.
 _NAMED: Final = 3
 Outcomes = Sequence[Done[ModelJob, ModelTrained] | Failed[ModelJob]]
 
@@ -102,14 +102,14 @@ def train_many(
 def _run(
     work: Training, jobs: Sequence[ModelJob], engine_name: EngineName, workers: int | None, reading: Reading
 ) -> Outcomes:
-    """Train all, and return what came of each, in the order of `jobs`."""
+    """Train all, and return each result, in the order of `jobs`."""
     places = {job.output: i for i, job in enumerate(jobs)}
     found: list[Done[ModelJob, ModelTrained] | Failed[ModelJob]] = []
     run = Engine(engine_name, workers, lambda note: reading.say([note]))
     with progress_on(stderr_console(quiet=reading.quiet), "models", transient=True) as progress:
         progress.phase("Training", len(jobs))
         for outcome in run(work, jobs):
-            # A full disk would fail all that follow.
+            # A full disk would make all that follow fail.
             if isinstance(outcome, Failed) and isinstance(outcome.error, SurroundingsError):
                 raise outcome.error
             found.append(outcome)
@@ -119,13 +119,13 @@ def _run(
 
 
 def _left_from_before(output: Path, found: Outcomes) -> list[str]:
-    """Return the model files that were in the folder before: of groups that failed now, or are no more."""
+    """Return the model files that were in the folder before: of groups that failed now, or no longer exist."""
     written = {one.job.output.name for one in found if isinstance(one, Done)}
     return sorted(file.name for file in output.glob("*.onnx") if file.name not in written)
 
 
 def _files(data: Sequence[Readable]) -> list[Path]:
-    """Return the files that `data` mean: themselves, those of a pattern, or those in a folder.
+    """Return the files meant by `data`: themselves, those matching a pattern, or those in a folder.
 
     Raises:
         ConfigError: standard input or a URL is among them.
@@ -140,7 +140,7 @@ def _files(data: Sequence[Readable]) -> list[Path]:
 
 
 def table(found: Outcomes) -> Table:
-    """Return what came of each model, a row each."""
+    """Return the result of each model, one row per model."""
     shown = Table("group", "rows", "labels", "held out", "MB", "seconds", "", box=None, pad_edge=False)
     for column in shown.columns[1:6]:
         column.justify = "right"

@@ -44,7 +44,7 @@ def read_rows(
     before: Facts | None = None,
 ) -> Rows:
     """Read the training rows, their texts into `texts`, with the rationales as spans if there is a column of them, and
-    with what stands in the columns `beside` the text. What is not said is as in the training `before`.
+    with the contents of the columns `beside` the text. Unspecified options are as in the training `before`.
     """
     more = [*beside, *([] if rationale_column is None else [rationale_column])]
     usual, usual_targets = USUAL, NOTHING_USUAL
@@ -72,13 +72,13 @@ def read_rows(
 
 
 def names_before(before: Facts | None, renaming: Renaming | None) -> LabelNames | None:
-    """Return by what other names rows may call labels of the training before, but for those that are renamed now."""
+    """Return the other names that rows may use for labels of the training before, except for those renamed now."""
     names = None if before is None else before.usual().names
     return names if names is None or renaming is None else names.but_for(renaming.old_names)
 
 
 def as_before(targets: TargetOptions, before: Facts) -> TargetOptions:
-    """Return how labels are written where a training goes on: as in the one before, unless it is said."""
+    """Return how labels are written if a training continues: as in the one before, unless specified."""
     usual = before.usual_targets()
     if targets.label_sets is not None or not before.several:
         return targets
@@ -91,7 +91,7 @@ def as_before(targets: TargetOptions, before: Facts) -> TargetOptions:
 
 
 def columns_beside(wanted: Mapping[str, Kind | None], rows: Rows, reading: Reading) -> tuple[Column, ...]:
-    """Find out how columns beside the text are read, and say it."""
+    """Find out how columns besides the text are read, and report it."""
     columns = column_kinds.columns_of(wanted, rows.more, [*rows.text_columns, *label_columns(rows.label_column, ())])
     if columns:
         reading.say([f"Columns beside the text: {', '.join(map(column_kinds.described, columns))}."])
@@ -124,7 +124,7 @@ def read_valid(
     reading.say(found.notes)
     if renaming is not None:
         found = renaming.of(found)
-    # Rows of weight 0 are left out, unless there are no others.
+    # Rows with weight 0 are left out, unless there are no others.
     weights = rows.weights if rows.weights and any(rows.weights) else [1.0] * len(rows.texts)
     pairs = zip(map(_names, rows.labels), weights, strict=True)
     known, used = {name for names, weight in pairs if weight for name in names}, []

@@ -1,4 +1,4 @@
-"""What `textcls train` prints of a training."""
+"""What `textcls train` prints about a training."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -26,9 +26,9 @@ from textcls_training.fit.calibration import MIN_ROWS
 from textcls_training.fit.columns.gains import LEAST_ROWS, ColumnGain
 from textcls_training.pipeline.training_report import TrainReport
 
-# So many texts are answered to tell how long it takes.
+# How many texts are predicted to measure the time.
 _TIMED: Final = 200
-# What is left of the entropy of the labels where a model has learned next to nothing.
+# The share of the labels' entropy that is left if a model has learned next to nothing.
 NEXT_TO_NOTHING: Final = 0.98
 
 
@@ -80,7 +80,7 @@ def summarise(console: Console, report: TrainReport, output: Path) -> None:
 
 
 def cost_line(given: UnlabelledTexts, classifier: Classifier) -> str:
-    """Say what a thousand texts took who answered the unlabelled ones, and what they take the student."""
+    """Return a line with the cost of a thousand texts for the teacher, and for the student."""
     texts, costs = given.texts[:_TIMED], given.costs
     begun = perf_counter()
     for text in texts:
@@ -100,7 +100,7 @@ def _shown(held: ClassificationReport | LabelSetReport) -> tuple[Text, list[Tabl
 
 
 def _cautions(held: ClassificationReport | LabelSetReport) -> Iterator[str]:
-    """Yield what held-out rows cannot tell, and that the model tells little itself."""
+    """Yield what held-out rows cannot show, and a caution if the model has learned little."""
     if said := _says_little(held):
         yield said
     if missing := [row.label for row in held.labels if not row.rows]:
@@ -108,7 +108,7 @@ def _cautions(held: ClassificationReport | LabelSetReport) -> Iterator[str]:
 
 
 def _below(held: ClassificationReport | LabelSetReport, goal: Goal | None) -> Iterator[str]:
-    """Yield which labels do not reach what their thresholds were to."""
+    """Yield which labels do not reach the goal of their thresholds."""
     if goal is None or not isinstance(held, LabelSetReport):
         return
     reached = {row.label: row.precision if goal.measure == "precision" else row.recall for row in held.labels}
@@ -122,8 +122,8 @@ def _below(held: ClassificationReport | LabelSetReport, goal: Goal | None) -> It
 
 
 def _says_little(held: ClassificationReport | LabelSetReport) -> str | None:
-    """Say that a model has learned next to nothing: neither its answers nor its probabilities are better than what the
-    shares of the labels tell; None if they are.
+    """Return a sentence that a model has learned next to nothing: neither its answers nor its probabilities are better
+    than the shares of the labels; None if they are.
     """
     if isinstance(held, LabelSetReport) or held.cross_entropy is None or held.rows < MIN_ROWS:
         return None
@@ -141,7 +141,7 @@ def _says_little(held: ClassificationReport | LabelSetReport) -> str | None:
 
 
 def _of_columns(gains: Sequence[ColumnGain], held_out_rows: int) -> Iterator[str]:
-    """Yield which columns beside the text are read, and which bring nothing."""
+    """Yield which columns besides the text are read, and which bring nothing."""
     if gains and held_out_rows < LEAST_ROWS:
         yield f"Columns left out, because what they bring cannot be judged by {plural(held_out_rows, 'held-out row')}."
         return
@@ -156,7 +156,7 @@ def _of_columns(gains: Sequence[ColumnGain], held_out_rows: int) -> Iterator[str
 
 
 def _distilled(console: Console, found: DistillationReport) -> None:
-    """Print who answered how many unlabelled texts, and what held-out rows say of it."""
+    """Print how many unlabelled texts the teacher answered, and the results on held-out rows."""
     copies = f", {found.copies:,} left out as duplicates of labelled ones" if found.copies else ""
     console.print(
         Text(f"Unlabelled: {plural(found.given, 'text')}{copies}; {found.used:,} labelled by {found.teacher}.")

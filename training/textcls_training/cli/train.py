@@ -1,7 +1,7 @@
 """`textcls train`: labelled files in, one ONNX file out.
 
-Importing PyTorch takes seconds, so that a wrong path or column would be told late: files are read and looked at first,
-and what needs PyTorch is imported after.
+Importing PyTorch takes seconds, so a wrong path or column would be reported late: files are read and checked first, and
+what needs PyTorch is imported after.
 """
 
 from collections.abc import Sequence
@@ -240,7 +240,7 @@ def train(
     more_texts = None
     if unlabelled:
         more_texts = read_more(unlabelled, rows, valid_rows, probabilities, settings["unlabelled_rows"], reading)
-    reading.bad.empty = 0  # The warnings tell of empty texts, and where they are.
+    reading.bad.empty = 0  # The warnings report empty texts, and where they are.
     reading.say_skipped()
     clock.lap("reading")
     _warn(rows, valid_rows, reading, goes_on=from_state is not None)
@@ -287,11 +287,11 @@ def _show(
 
 
 def _check_places(output: Path, beside_it: BesideModel, inputs: Sequence[Readable]) -> None:
-    """Refuse, before anything is read, places that nothing can be written to, and those of inputs."""
+    """Refuse, before anything is read, outputs that cannot be written, and those that are inputs."""
     if output == STANDARD:
         raise ConfigError("A model is a file: name one with --output, and not standard output.")
     once(inputs)
-    check_output_path(output)  # what lies beside it is named after it
+    check_output_path(output)  # the files next to it are named after it
     for path in (output, *beside_it.outputs(output)):
         check_not_an_input(path, inputs)
         check_output_path(path)
@@ -300,7 +300,7 @@ def _check_places(output: Path, beside_it: BesideModel, inputs: Sequence[Readabl
 def _renaming(
     label_map: Readable | None, label_tree: Readable | None, targets: TargetOptions, *, merge: bool
 ) -> Renaming | None:
-    """Return the new names of labels; None if all keep theirs."""
+    """Return the new names of labels; None if none changes."""
     if not (merge or label_map or label_tree):
         return None
     names = read_map(label_map, targets.label_separator) if label_map else {}
@@ -308,7 +308,7 @@ def _renaming(
 
 
 def _weights(given: ClassWeight, renaming: Renaming | None, before: Facts | None) -> ClassWeight:
-    """Return the weights of labels under the names that these have in the model."""
+    """Return the weights of labels by the names that these have in the model."""
     if isinstance(given, str):
         return given
     weights, names = given if renaming is None else renaming.of_weights(given), names_before(before, renaming)
@@ -329,7 +329,7 @@ def _threshold_of(model: Path) -> float | None:
 
 
 def _say_lost(threshold: float | None, output: Path, reading: Reading) -> None:
-    """Say that the model which was replaced had a threshold."""
+    """Report that the replaced model had a threshold."""
     if threshold is not None:
         said = f"The model that was in {output} abstained below {percent(threshold)}, and this one never does"
         reading.say([f"{said}: textcls evaluate --target-precision --store chooses a threshold."])
@@ -344,7 +344,7 @@ _NEEDED: Final = {
 
 
 def _check_needs(rationale_column: str | None, unlabelled: Sequence[Readable], state: Path | None, mixing: str) -> None:
-    """Refuse options that say how something is done which is not asked for."""
+    """Refuse options about something that is not asked for."""
     context = click.get_current_context()
     told = [name for name in context.params if context.get_parameter_source(name) == ParameterSource.COMMANDLINE]
     given = {"rationales": rationale_column, "unlabelled": unlabelled, "state": state, "mixing": mixing != "none"}
@@ -353,7 +353,7 @@ def _check_needs(rationale_column: str | None, unlabelled: Sequence[Readable], s
 
 
 def _check_states(state: Path | None, from_state: Path | None) -> None:
-    """Refuse, before anything is read, a state that cannot be written, and one that is none."""
+    """Refuse, before anything is read, a state that cannot be written, and a folder that is no state."""
     if from_state is not None and not from_state.is_dir():
         raise InputError(f"{from_state} is not a folder; name the --state of a finished training.")
     if state is not None:
@@ -363,7 +363,7 @@ def _check_states(state: Path | None, from_state: Path | None) -> None:
 def _default_output(data: Readable) -> Path:
     if isinstance(data, Path) and data.suffix.lower() == ".onnx":
         raise InputError(f"{data} is a model; name the labelled texts to train on.")
-    # "." has no name to put a suffix on; that it is not a file is said when it is read.
+    # "." has no name to put a suffix on; that it is not a file is reported when it is read.
     if not isinstance(data, Path) or data == STANDARD or not data.name or is_pattern(data):
         return Path("model.onnx")
     return (data if compression.by_name(data) is None else data.with_suffix("")).with_suffix(".onnx")
@@ -379,7 +379,7 @@ def _check_teaching(unlabelled: Sequence[Readable], probabilities: str | None, t
 
 
 def _warn(rows: Rows, valid: Rows | None, reading: Reading, *, goes_on: bool) -> None:
-    """Tell what may be wrong with rows; of those that a training goes on with, other labels are in its own rows."""
+    """Report possible problems of rows; if a training continues, labels missing in them are in its earlier rows."""
     if reading.quiet:
         return
     for finding in find(Survey.of(rows), Survey.of(valid) if valid else None):
@@ -401,7 +401,7 @@ def run_training(
     state: Path | None = None,
     from_state: Path | None = None,
 ) -> "TrainReport":
-    """Train with the options of the command line, as `textcls_training.pipeline.training.train` says."""
+    """Train with the options of the command line, as described in `textcls_training.pipeline.training.train`."""
     source = click.get_current_context().get_parameter_source
     chosen = frozenset(name for name in settings if source(name) is not ParameterSource.DEFAULT)
     config = replace(from_options(settings), given=chosen)

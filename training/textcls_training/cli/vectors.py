@@ -1,4 +1,4 @@
-"""`textcls vectors`: files of word vectors, from those of others or from a teacher, for `textcls train --vectors`."""
+"""`textcls vectors`: files of word vectors, from published ones or from a teacher, for `textcls train --vectors`."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +30,7 @@ Command = Callable[..., Any]
 
 
 def _common(command: Command) -> Command:
-    """Give a command the options that both have."""
+    """Give a command the options that both commands share."""
     options = (
         click.option("--output", "-o", type=OUTPUT, required=True, help="File of vectors to write."),
         click.option(
@@ -149,10 +149,10 @@ def distil_(
 
 
 def _read_texts(paths: Sequence[Path], text_columns: Sequence[str], reading: Reading) -> UnlabelledTexts:
-    """Read texts without labels, each once, and no more than `MOST_TEXTS`.
+    """Read texts without labels, without duplicates, and at most `MOST_TEXTS`.
 
     Raises:
-        InputError: a file cannot be read, has not the columns, or none of its texts holds a word or a sign.
+        InputError: a file cannot be read, lacks the columns, or none of its texts contains a token.
     """
     columns, guess = text_columns or DEFAULT_TEXT_COLUMNS, not text_columns
     found, notes = read_unlabelled(
@@ -177,7 +177,7 @@ def _save(output: Path, words: Sequence[str], row_VD: NDArray[np.float32], about
 
 
 def _sha256(path: Path) -> str:
-    """Return the hash of a file; of a folder, that of its weights.
+    """Return the hash of a file; for a folder, that of its weights.
 
     Raises:
         InputError: it cannot be read.

@@ -1,4 +1,4 @@
-"""A training is one process: several, as torchrun starts them, would each train the whole and write the same file."""
+"""A check that training is one process: several, as torchrun starts them, would all write the same file."""
 
 import os
 
@@ -6,10 +6,10 @@ from textcls.errors import ConfigError
 
 
 def check_alone() -> None:
-    """Refuse to train as one of several processes that torchrun has started.
+    """Refuse to train as one of several processes started by torchrun.
 
     Raises:
-        ConfigError: there are others.
+        ConfigError: there are other processes.
     """
     number = os.environ.get("WORLD_SIZE", "1")
     if "RANK" in os.environ and number != "1":

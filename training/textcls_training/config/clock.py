@@ -1,18 +1,18 @@
-"""How long the steps of a run take."""
+"""The durations of the steps of a run."""
 
 import time
 from collections.abc import Mapping
 
 
 class Clock:
-    """How long each step took, in seconds, since the clock was made."""
+    """The duration of each step, in seconds, since the clock was created."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
         self._began = time.perf_counter()
 
     def lap(self, name: str, inner: Mapping[str, float] | None = None) -> None:
-        """Note the step `name`, which ends now; the steps `inner`, which it holds, are told by themselves."""
+        """Record the step `name`, which ends now; the steps `inner`, which it contains, are reported separately."""
         inner, now = inner or {}, time.perf_counter()
         self.seconds |= {name: now - self._began - sum(inner.values()), **inner}
         self._began = now

@@ -1,4 +1,4 @@
-"""Options that say how something is done, which is not done unless something else is given."""
+"""Options that say how something is done, which need another option for it to be done at all."""
 
 from collections.abc import Collection
 from typing import Final
@@ -13,5 +13,5 @@ _NEEDS: Final = {
 
 
 def unmet(options: Collection[str], given: Collection[str]) -> tuple[str, str] | None:
-    """Return the first of `options` that needs what is not among `given`, and what that is; None if there is none."""
+    """Return the first of `options` that needs an option not in `given`, and that option; None if there is none."""
     return next(((option, need) for option, need in _NEEDS.items() if option in options and need not in given), None)

@@ -52,7 +52,7 @@ class NgramSizes(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Bytes(Kind):
-    """A number of bytes from `least` on: a whole number, or one with a unit, such as 500MB, 1.5GB or 2GiB."""
+    """A number of bytes, at least `least`: a whole number, or one with a unit, such as 500MB, 1.5GB or 2GiB."""
 
     least: int
 
@@ -75,10 +75,10 @@ class Bytes(Kind):
 
 @dataclass(frozen=True, slots=True)
 class ClassWeights(Kind):
-    """`none`, `balanced`, or the weight of each label: a mapping, or the name of a JSON file that holds one."""
+    """`none`, `balanced`, or the weight of each label: a mapping, or the name of a JSON file that contains one."""
 
     def checked(self, name: str, value: object) -> str | dict[str, float]:
-        """Return one of the names, or the weights; a label that has none counts 1."""
+        """Return one of the names, or the weights; a label without one has weight 1."""
         if isinstance(value, str) and value in ("none", "balanced"):
             return str(value)
         if isinstance(value, str | os.PathLike) and Path(value).is_file():
@@ -109,7 +109,7 @@ def _json_in(path: Path) -> object:
 
 
 def _whole(size: object) -> int:
-    """Return a size given as a whole number, or as one in writing."""
+    """Return a size given as a whole number or as its text."""
     if isinstance(size, str):
         return int(size)
     if isinstance(size, bool) or not isinstance(size, Integral):

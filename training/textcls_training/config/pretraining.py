@@ -1,4 +1,4 @@
-"""What a pre-training on texts without labels is told. Options as in `textcls_training.config.settings`."""
+"""The configuration of a pre-training on texts without labels. Options as in `textcls_training.config.settings`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from textcls_training.config.settings import MIXINGS, SEEDS, Device
 from textcls_training.vectors.file import MOST_DIMS, MOST_WORDS
 
 Objective = Literal["cooccurrence", "masked", "mutual-information", "label-names"]
-# How many texts are used at most if nothing is said of it.
+# How many texts are used at most by default.
 MOST_TEXTS: Final = 1_000_000
 MOST_CLUSTERED: Final = 20_000
 
@@ -23,7 +23,7 @@ class PretrainConfig:
     """A pre-training. Each field is an option, in the order of `textcls pretrain --help`.
 
     Raises:
-        ConfigError: an option has no such value, or belongs to another objective.
+        ConfigError: an option does not allow its value, or belongs to another objective.
     """
 
     objective: Objective = option(
@@ -91,13 +91,13 @@ class PretrainConfig:
 
     @property
     def most_texts(self) -> int:
-        """How many texts are used at most."""
+        """Return how many texts are used at most."""
         usual = MOST_CLUSTERED if self.objective in ("mutual-information", "label-names") else MOST_TEXTS
         return usual if self.texts is None else self.texts
 
 
 PRETRAIN_OPTIONS: Final[Mapping[str, Option]] = options_of(PretrainConfig)
-# Options that not every objective has.
+# Options that only some objectives have.
 OBJECTIVES_OF_OPTION: Final[Mapping[str, tuple[Objective, ...]]] = {
     "clusters": ("mutual-information",),
     "names": ("label-names",),

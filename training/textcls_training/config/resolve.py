@@ -1,6 +1,6 @@
-"""What a training run is not told, decided by rules of what can be counted in the training rows.
+"""What is left open in a training run, decided by rules based on what can be counted in the training rows.
 
-That is their number, their labels, their tokens, their scripts.
+That is, their number, labels, tokens and scripts.
 """
 
 import math
@@ -18,56 +18,56 @@ from textcls_training.config.settings import ClassWeight, Device, Head, ModelCon
 from textcls_training.torch_parts import look_for_torch
 from textcls_training.vectors.word_vectors import WordVectors
 
-# What the rows of each label count: by a rule, or a number a label, in the order of the labels.
+# The weight of the rows of each label: a rule, or one number per label, in the order of the labels.
 LabelWeights = Literal["none", "balanced"] | tuple[float, ...]
 
-# Who trains: `textcls_training.fit.compiled`, `textcls_training.fit.one_vs_rest`, or `textcls_torch.fit.trainer`.
+# The trainer: `textcls_training.fit.compiled`, `textcls_training.fit.one_vs_rest`, or `textcls_torch.fit.trainer`.
 Trainers = Literal["compiled", "one-vs-rest", "reference"]
-# Vectors that are compared with each other hold more than labels ask for.
+# Vectors that are compared with each other need to contain more than labels require.
 PROTOTYPE_DIM: Final = 64
 
 _HANGUL: Final = re.compile("[\uac00-\ud7a3]")
-# A script is told from so many texts.
+# How many texts determine the script.
 SCRIPT_TEXTS = 2000
-# Rows are few below this number: they are cross-fitted (`textcls_training.data.split`), and what is measured in
-# training/README.md is another: how attention begins, and the learning rate of attention and head.
+# Below this number rows are few: they are cross-fitted (`textcls_training.data.split`), and other values measured in
+# training/README.md apply: how attention begins, and the learning rate of attention and head.
 FEW_ROWS: Final = 1500
 EVEN_ATTENTION_RATE: Final = 9e-3
-# From so many rows on, or rows times labels, the model that validation rows have judged is the one that is saved: it
-# lacks these rows alone, and to train another one on all of them would take as long again, and as much memory.
+# From this many rows on, or rows times labels, the model judged on validation rows is the one that is saved: it only
+# lacks these rows, and training another one on all rows would take as long again, and as much memory.
 MANY_ROWS: Final = 500_000
 MANY_CELLS: Final = 1_000_000_000
-# How many buckets there are for features at least, and of few rows.
+# The least number of buckets for features, in general and with few rows.
 LEAST_BUCKETS: Final = 2**12
 FEW_ROWS_BUCKETS: Final = 2**20
-# From so many labels on a training goes through the head a block of texts at a time; with so many rows it takes fewer
-# passes, too.
+# From this many labels on a training goes through the head a block of texts at a time; with this many rows it also
+# takes fewer passes.
 MANY_LABELS: Final = 256
 ROWS_OF_MANY_LABELS: Final = 8000
-# Where a text may have several labels.
+# For texts that may have several labels.
 SEVERAL_BATCH: Final = 32
 # Options of gradient steps, and of the models that only these train.
 OF_GRADIENTS: Final = (
     "mixing", "mixing_rate", "attention", "embedding", "values", "dim", "table_rate", "head_rate", "batch_size", "head",
     "model", "optim",
 )  # fmt: skip
-# Machines of one label against the rest are tried where there are at most so many labels, each of which is a column of
-# every table, and so many tokens, which have about eight features each; they take so many passes.
+# One-vs-rest support vector machines are tried up to this many labels, each of which is a column of every table, and
+# this many tokens, which have about eight features each; they take this many passes.
 MOST_MACHINES: Final = 128
 MOST_MACHINE_TOKENS: Final = 8_000_000
-# Where a text has one label, they stand beside the view of pieces up to so many labels, and tokens times labels: where
-# there are more, they bring nothing and take room.
+# If a text has one label, they accompany the view of pieces up to this many labels, and tokens times labels: beyond
+# that they bring nothing and take space.
 MOST_LABELS_BESIDE: Final = 50
 MOST_CELLS_BESIDE: Final = 100_000_000
 MACHINE_PASSES: Final = 8
-# On a GPU a step takes about as long for many texts as for few, so batches are as large as leaves so many steps, but
-# for memory: of so many tokens in the mean.
+# On a GPU a step takes about as long for many texts as for few, so batches are as large as possible while leaving this
+# many steps, but, because of memory, of at most this many tokens on average.
 LEAST_GPU_STEPS: Final = 128
 LEAST_GPU_STEPS_OF_SEVERAL: Final = 256
 MOST_GPU_BATCH: Final = 512
 MOST_GPU_TOKENS: Final = 2**16
-# Of large batches: the power of their growth by which the table's rate grows, and the share of the steps in which rates
-# rise. Measured: benchmarks/batches.md.
+# For large batches: the power of their growth by which the table's rate grows, and the share of the steps in which
+# rates rise. Measured: benchmarks/batches.md.
 LARGE_TABLE_POWER: Final = 0.125
 LARGE_WARMUP: Final = 0.1
 
@@ -76,18 +76,18 @@ LARGE_WARMUP: Final = 0.1
 class ResolvedConfig:
     """A training run with nothing left open.
 
-    Fields as in `TrainConfig`; `features` joins those on rows, and `vectors` are what the file of that name holds. On
-    trial, nobody has asked for them, and validation rows decide whether they stay.
+    Fields as in `TrainConfig`; `features` joins those on rows, and `vectors` are the contents of the file of that name.
+    Vectors on trial were not asked for, and validation rows decide whether they stay.
 
     Attributes:
-        even_attention: whether the attention of hashed views begins with all tokens alike, see `even_attention`.
+        even_attention: whether attention of hashed views begins with equal weights, see `even_attention`.
         least_buckets: the fewest buckets for the hashed features of a view, see `FeatureSpace.fit`.
         vectors_rate: learning rate of attention and head of the view by vectors.
-        goal: what the thresholds of several labels are to reach; None for a high F1.
-        impl: who trains, see `chosen_impl`.
+        goal: what the thresholds for several labels aim at; None for a high F1.
+        impl: the trainer, see `chosen_impl`.
         on_gpu: whether steps are taken on a GPU.
-        refit: whether what is saved is trained anew on all rows, validation rows too, see `MANY_ROWS`.
-        machines_beside: whether machines of one label against the rest stand beside the view of pieces.
+        refit: whether the saved model is retrained on all rows, including validation rows, see `MANY_ROWS`.
+        machines_beside: whether one-vs-rest support vector machines accompany the view of pieces.
     """
 
     features: FeatureConfig
@@ -113,7 +113,7 @@ class ResolvedConfig:
     machines_beside: bool = False
 
     def after_trial(self, *, has_vectors: bool) -> Self:
-        """Return this once it is settled whether a model has the vectors that were on trial."""
+        """Return the configuration after the decision whether a model has the vectors that were on trial."""
         return replace(self, vectors=self.vectors if has_vectors else None, vectors_on_trial=False)
 
 
@@ -134,17 +134,17 @@ def resolve(
     Args:
         config: what was asked for.
         texts: the training texts.
-        tokens: how many there are in all of them.
+        tokens: how many tokens they have in total.
         labels: how many distinct labels there are.
-        label_rows: how many rows a label has, in the median, where a text may have several; None where it has one.
-        on_gpu: whether steps are on a GPU, and so larger, with rates to match, where that is known not to cost accuracy
+        label_rows: the median number of rows of a label, if a text may have several labels; None if it has one.
+        on_gpu: whether steps are on a GPU, and so larger, with rates to match, if that is known not to cost accuracy
             (`large_batches`).
-        vectors: what the file `config.vectors` holds.
-        names: the labels, which weights of labels need.
-        impl: who trains.
+        vectors: the contents of the file `config.vectors`.
+        names: the labels, needed for weights of labels.
+        impl: the trainer.
 
     Raises:
-        ConfigError: a label that does not exist has a weight, or thresholds are to be chosen where there are none.
+        ConfigError: a label that does not exist has a weight, or thresholds are to be chosen although there are none.
     """
     several = label_rows is not None
     goal = Goal.of(config.target_precision, config.target_recall)
@@ -175,7 +175,7 @@ def resolve(
         on_gpu=on_gpu and large_batches(model),
     )
     features = FeatureConfig(bigrams=False) if model.embedding == "bits" else _row_features(config, texts, impl)
-    # Their features are those that `norm` attention pools.
+    # Their features are those pooled by `norm` attention.
     suit = impl == "compiled" and not several and model.attention == "norm" and model.seeds == 1
     few = labels <= MOST_LABELS_BESIDE and tokens <= MOST_MACHINE_TOKENS and tokens * labels <= MOST_CELLS_BESIDE
     return ResolvedConfig(
@@ -191,7 +191,7 @@ def resolve(
         device=config.device,
         vectors=vectors,
         even_attention=even,
-        # The view by vectors begins even on all data, and keeps the rate that was measured for it.
+        # The view by vectors begins with even attention on all data, and keeps the rate measured for it.
         vectors_rate=config.optim.rate if config.optim else OptimConfig().rate,
         least_buckets=FEW_ROWS_BUCKETS if len(texts) < FEW_ROWS else LEAST_BUCKETS,
         goal=goal,
@@ -204,7 +204,7 @@ def resolve(
 
 
 def one_vs_rest(found: ResolvedConfig, config: TrainConfig, labels: int) -> ResolvedConfig:
-    """Return how machines of one label against the rest are trained: a token's vector has an entry for each label."""
+    """Return the configuration of one-vs-rest support vector machines: a token's vector has an entry for each label."""
     return replace(
         found,
         impl="one-vs-rest",
@@ -233,14 +233,14 @@ def given_rates(config: TrainConfig) -> dict[str, Any]:
 
 
 def chosen_impl(config: TrainConfig, *, rationales: bool = False) -> Trainers:
-    """Return who trains, by the options alone: the compiled trainer wherever it can, unless the reference is wanted.
+    """Return the trainer, from the options alone: the compiled one whenever possible, unless the reference is wanted.
 
     Args:
         config: what was asked for.
         rationales: whether rows have human rationales.
 
     Raises:
-        ConfigError: the compiled trainer is wanted, and cannot train this.
+        ConfigError: the compiled trainer is wanted, but cannot train this.
         MissingExtraError: the reference is needed, and PyTorch is not installed.
     """
     needed = reference_needed(config, rationales=rationales)
@@ -255,7 +255,7 @@ def chosen_impl(config: TrainConfig, *, rationales: bool = False) -> Trainers:
 
 
 def reference_needed(config: TrainConfig, *, rationales: bool = False) -> str | None:
-    """Return what the compiled trainer cannot train, None if there is no such thing. Arguments as of `chosen_impl`."""
+    """Return what the compiled trainer cannot train, None if there is no such thing. Arguments as in `chosen_impl`."""
     model = config.model or ModelConfig(mixing=config.mixing, attention=config.attention, embedding=config.embedding)
     for what, there in (
         (f"mixing {model.mixing!r}", model.mixing != "none"),
@@ -273,10 +273,10 @@ def reference_needed(config: TrainConfig, *, rationales: bool = False) -> str | 
 
 
 def label_weights(given: ClassWeight, names: Sequence[str]) -> LabelWeights:
-    """Return the weights of labels in the order of `names`; one without a weight counts 1.
+    """Return the weights of labels in the order of `names`; 1 for a label without one.
 
     Raises:
-        ConfigError: a label that is none of `names` has a weight.
+        ConfigError: a label that is not in `names` has a weight.
     """
     if isinstance(given, str):
         return given
@@ -287,34 +287,34 @@ def label_weights(given: ClassWeight, names: Sequence[str]) -> LabelWeights:
 
 def _row_features(config: TrainConfig, texts: Sequence[str], impl: Trainers) -> FeatureConfig:
     sizes = default_ngrams(texts) if config.ngrams is None else config.ngrams
-    # The kernels for a GPU read pairs alone, and with PyTorch a machine is not to choose what is read.
+    # The kernels for a GPU only read pairs, and with PyTorch the machine must not decide what is read.
     trigrams = config.bigrams and impl != "reference" and unspaced(texts)
     return FeatureConfig(bigrams=config.bigrams, ngram_sizes=sizes, trigrams=trigrams)
 
 
 def default_epochs(rows: int, labels: int) -> int:
-    """Few rows a label need many passes, many need few: 155 * sqrt(labels / rows), from 1 to 40.
+    """Return 155 * sqrt(labels / rows), from 1 to 40: few rows per label need many passes, many need few.
 
-    Half of them where labels are many and rows, too: their heads learn at twice the rate.
+    Half of that if labels and rows are many: their heads learn at twice the rate.
     """
     passes = min(40.0, 155 * math.sqrt(labels / max(1, rows)))
     return max(1, round(passes / 2 if many_labels(rows, labels) else passes))
 
 
 def many_labels(rows: int, labels: int) -> bool:
-    """Return whether the head, of which there is much, learns fast and in few passes."""
+    """Return whether the head is so large that it learns fast and in few passes."""
     return labels >= MANY_LABELS and rows >= ROWS_OF_MANY_LABELS
 
 
 def default_epochs_of_several(label_rows: float) -> int:
-    """Where each label is a question of its own: 65 / sqrt(rows of a label, in the median), from 2 to 20."""
+    """Return the epochs if each label is a separate question: 65 / sqrt(median rows per label), from 2 to 20."""
     return min(20, max(2, round(65 / math.sqrt(max(1.0, label_rows)))))
 
 
 def default_dim(labels: int, *, several: bool = False) -> int:
     """Return 32; 64 for more than 32 labels, which do not fit into fewer dimensions.
 
-    Where each label is a question of its own: 64 for more than 16 labels, 128 for more than 64.
+    If each label is a separate question: 64 for more than 16 labels, 128 for more than 64.
     """
     if several:
         return 128 if labels > 64 else 64 if labels > 16 else 32
@@ -322,23 +322,23 @@ def default_dim(labels: int, *, several: bool = False) -> int:
 
 
 def default_batch_size(rows: int) -> int:
-    """Small data need more steps than their rows give at the usual batch."""
+    """Return the texts per batch: small data need more steps than their rows give with the usual batch."""
     return 16 if rows < 8000 else 32
 
 
 def even_attention(model: ModelConfig, rows: int, *, several: bool = False) -> bool:
-    """Return whether attention begins with all tokens alike: that of the default model, where rows are few.
+    """Return whether attention begins with equal weights for all tokens: so in the default model with few rows.
 
     A random seed prefers the words of some labels to those of others before anything is known, and few rows do not
-    teach it better. With several labels a text the first steps are so long that it may end up at one token of each text
-    for good: in one of seven trainings of 85 labels, which cost four points of micro-F1.
+    correct it. With several labels per text the first steps are so long that it may stay at one token of each text for
+    good: in one of seven trainings with 85 labels, which cost four points of micro-F1.
     """
     usual = model.attention == "norm" and model.mixing == "none" and model.embedding == "rows" and model.seeds == 1
     return usual and (several or rows < FEW_ROWS)
 
 
 def large_batches(model: ModelConfig) -> bool:
-    """Return whether large batches were measured to bring as much as the usual ones: of rows that nothing mixes."""
+    """Return whether large batches were measured to be as good as the usual ones: by rows without mixing."""
     return model.mixing == "none" and model.embedding == "rows"
 
 
@@ -353,15 +353,15 @@ def default_optim(
     batch_size: int | None = None,
     on_gpu: bool = False,
 ) -> OptimConfig:
-    """Return rates for so many rows of so many tokens in the mean.
+    """Return rates for a number of rows and of tokens per row on average.
 
-    In a long text each row gets a smaller gradient, and is to learn from it all the same: Adagrad's accumulator starts
-    at 0.1 / tokens^2. Of few rows, below 4,000, the table learns more slowly, with the square root of their number.
-    Where rows are many, which is where passes are few, decay shrinks the head by e^2 in all; but not where each label
-    is a question of its own, most answers being no: there batches are larger, too. In larger batches, there and where
-    `batch_size` says so, the rates grow with the square root; on a GPU, where batches are larger still, as
-    `with_large_batch` has it. Attention that begins even and has few steps learns `faster`, and the head with it; so do
-    both, a little less fast, where labels are `many`.
+    In a long text each row gets a smaller gradient, but has to learn from it all the same: Adagrad's accumulator starts
+    at 0.1 / tokens^2. With few rows, below 4,000, the table learns more slowly, with the square root of their number.
+    With many rows, and so few passes, decay shrinks the head by e^2 in total; but not if each label is a separate
+    question, most answers being no: then batches are larger, too. In larger batches, then and if `batch_size` says so,
+    the rates grow with the square root; on a GPU, where batches are larger still, as in `with_large_batch`. Attention
+    that begins even and has few steps learns `faster`, and so does the head; both also do, a little less fast, if
+    labels are `many`.
     """
     usual = OptimConfig().rate
     rates = OptimConfig(
@@ -373,7 +373,7 @@ def default_optim(
     optim = _with_batch(rates, max(rates.batch_size, SEVERAL_BATCH)) if several else rates
     least = LEAST_GPU_STEPS_OF_SEVERAL if several else LEAST_GPU_STEPS
     of_gpu = gpu_batch_size(epochs * rows, tokens_a_text, optim.batch_size, least)
-    # Rates do not grow for a step that no rows fill.
+    # Rates do not grow for a step that the rows do not fill.
     given = batch_size and min(batch_size, max(rows, optim.batch_size))
     batch_size = given or (of_gpu if on_gpu else optim.batch_size)
     large = on_gpu and batch_size > optim.batch_size
@@ -382,26 +382,26 @@ def default_optim(
 
 
 def with_head_decay(optim: OptimConfig, texts: int) -> OptimConfig:
-    """Return rates by which the head shrinks by e^2 in all, of so many texts in all epochs together."""
+    """Return rates with which the head shrinks by e^2 in total, given the number of texts in all epochs together."""
     steps = max(1.0, texts / optim.batch_size)
     return replace(optim, head_decay=min(10.0, 4 / (optim.rate * steps)))
 
 
 def _with_batch(optim: OptimConfig, batch_size: int) -> OptimConfig:
-    """Return rates that have grown with the square root of the batch."""
+    """Return rates increased with the square root of the batch."""
     factor = math.sqrt(batch_size / optim.batch_size)
     return replace(optim, batch_size=batch_size, table_rate=factor * optim.table_rate, rate=factor * optim.rate)
 
 
 def gpu_batch_size(texts: int, tokens_a_text: float, usual: int, least_steps: int, most: int = MOST_GPU_BATCH) -> int:
-    """Return the largest power of two that leaves so many steps, and is of at most 2^16 tokens.
+    """Return the largest power of two that leaves `least_steps` steps, with at most 2^16 tokens per batch.
 
     Args:
         texts: how many are read in all epochs together.
-        tokens_a_text: how many a text has in the mean.
-        usual: the batch elsewhere, below which this one is not.
-        least_steps: how many are left.
-        most: texts of a batch.
+        tokens_a_text: the mean number of tokens per text.
+        usual: the batch elsewhere, which is the minimum.
+        least_steps: how many steps are left at least.
+        most: the maximum number of texts in a batch.
     """
     fitting = min(most, MOST_GPU_TOKENS / max(1.0, tokens_a_text), texts / least_steps)
     return max(usual, 1 << math.floor(math.log2(max(1.0, fitting))))
@@ -410,10 +410,10 @@ def gpu_batch_size(texts: int, tokens_a_text: float, usual: int, least_steps: in
 def with_large_batch(
     optim: OptimConfig, batch_size: int, table_power: float = LARGE_TABLE_POWER, warmup: float = LARGE_WARMUP
 ) -> OptimConfig:
-    """Return rates for a batch that is several times larger, of few steps.
+    """Return rates for a batch that is several times larger, with few steps.
 
-    The rate of attention and head grows with the square root. That of the table grows less: most rows are in one or two
-    texts of a batch, however large it is, so their gradients are those of a small one. The rates rise for longer, since
+    The rate of attention and head grows with the square root. That of the table grows less: most rows occur in one or
+    two texts of a batch, however large, so their gradients are those of a small one. The rates rise for longer, since
     at first all rows are fresh.
     """
     growth = batch_size / optim.batch_size
@@ -435,12 +435,12 @@ def default_ngrams(texts: Sequence[str]) -> tuple[int, ...]:
 
 
 def unspaced(texts: Sequence[str]) -> bool:
-    """Return whether most letters are of scripts written without spaces, of which each is a token."""
+    """Return whether most letters belong to scripts written without spaces, in which each letter is a token."""
     return _mostly(tokenizer.UNSPACED, texts)
 
 
 def _mostly(script: re.Pattern[str], texts: Sequence[str]) -> bool:
-    # At random, so that it does not matter which of two languages each other row has.
+    # A random sample, so that rows alternating between two languages do not matter.
     chosen = random.Random(0).sample(range(len(texts)), min(len(texts), SCRIPT_TEXTS))
     some = [texts[i] for i in chosen]
     found = sum(len(script.findall(text)) for text in some)

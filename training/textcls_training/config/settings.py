@@ -1,4 +1,4 @@
-"""What a training run is told: the options of every user, the sizes of the model, and the rates of its optimizers."""
+"""The configuration of a training run: the user's options, the sizes of the model, and the rates of its optimizers."""
 
 import math
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ EmbeddingKind = Literal["rows", "bits"]
 Head = Literal["linear", "prototypes"]
 Size = Literal["tiny", "small", "default", "full"]
 Values = Literal["token", "mixed"]
-# Behind a colon stands a variant; `textcls_torch.models.mixing.MIXERS` has a layer for each.
+# A variant follows a colon; `textcls_torch.models.mixing.MIXERS` has a layer for each.
 MIXINGS: Final = (
     "none",
     "pool",
@@ -56,15 +56,14 @@ MIXINGS: Final = (
     "sha",
 )
 NONLINEAR_SCORES: Final = ("cosine", "kernel")
-# Options that change no byte of the model: of the machine that trains.
+# Options of the machine that trains, which change no byte of the model.
 WITHOUT_EFFECT: Final = ("max_memory",)
-# Options that a model does not name: they change no weight of it, or are told of with what they brought, if that is
-# anything.
+# Options that a model does not name: they change no weight, or are reported together with their effect, if any.
 _NOT_NAMED: Final = (
     *WITHOUT_EFFECT, "class_weight", "device", "example", "impl", "label_names", "rehearsal_rows", "teacher",
     "unlabelled_weight", "vectors",
 )  # fmt: skip
-# How many seeds there are: those that the generators of PyTorch and NumPy both take.
+# The number of seeds: those that the generators of both PyTorch and NumPy accept.
 SEEDS: Final = 2**63
 
 
@@ -72,14 +71,14 @@ SEEDS: Final = 2**63
 class TrainConfig:
     """A training run. Each field but the last three is an option, in the order of `textcls train --help`.
 
-    Values are checked, and brought into their plain form: `ngrams="3,5"` becomes (3, 5). What is None is decided by
+    Values are checked and normalised: `ngrams="3,5"` becomes (3, 5). Values of None are decided by
     `textcls_training.config.resolve`.
 
     Attributes:
-        model: the whole model, in the place of `mixing`, `attention`, `embedding`, `values` and `dim`.
+        model: the whole model, in place of `mixing`, `attention`, `embedding`, `values` and `dim`.
         optim: batch size and rates.
-        given: names of options that somebody has chosen, even if as they are by default: where a training goes on, the
-            others are those of the training before.
+        given: names of options chosen explicitly, even if equal to the default: when a training continues an earlier
+            one, the others are those of the earlier training.
     """
 
     mixing: str = option(Choice(MIXINGS), "none", "Layer that mixes the tokens of a text.")
@@ -246,7 +245,7 @@ class TrainConfig:
             raise ConfigError(f"Word vectors cannot be combined with {beside}; leave one of the two out.")
 
     def beside_vectors(self) -> str | None:
-        """Return what vectors cannot stand beside: in a saved model they are folded into values of labels."""
+        """Return what vectors cannot be combined with: in a saved model they are folded into values of labels."""
         model = self.model or self
         for name, value, fits in (
             ("mixing", model.mixing, model.mixing == "none"),
@@ -258,12 +257,12 @@ class TrainConfig:
         return None
 
     def _beside_prototypes(self) -> str | None:
-        """Return what prototypes cannot stand beside: the vectors of a text are sums of rows, one a view."""
+        """Return what prototypes cannot be combined with: the vectors of a text are sums of rows, one per view."""
         beside = self.beside_vectors()
         return "several seeds" if beside is None and self.model is not None and self.model.seeds > 1 else beside
 
     def chosen(self) -> dict[str, Any]:
-        """Return the options that a model names, since they are not as they are by default, as JSON has them."""
+        """Return the options that a model names because they differ from the default, as JSON values."""
         values = {name: getattr(self, name) for name in OPTIONS if name not in _NOT_NAMED}
         return {name: value for name, value in values.items() if value != OPTIONS[name].default}
 
@@ -273,10 +272,10 @@ _OF_THE_MODEL: Final = ("mixing", "attention", "embedding", "values", "dim")
 
 
 def from_options(options: Mapping[str, object]) -> TrainConfig:
-    """Return the configuration that options mean, named as on the command line, with an underscore for each hyphen.
+    """Return the configuration for options, named as on the command line, with an underscore for each hyphen.
 
     Raises:
-        ConfigError: there is no such option, or it has no such value.
+        ConfigError: there is no such option, or it does not allow the value.
     """
     for name in options:
         if why := gone("train", name):
@@ -291,7 +290,7 @@ def from_options(options: Mapping[str, object]) -> TrainConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelConfig:
-    """What the model is made of. The names of the fields stand in the metadata of saved models.
+    """The components of the model. The names of the fields are in the metadata of saved models.
 
     Attributes:
         dim: width D of a token's vector.
@@ -302,12 +301,12 @@ class ModelConfig:
         embedding: how a token gets its vector: from `rows` of a table (`textcls_torch.models.hashed_embedding`), or
             from the `bits` of its hash (`textcls_torch.models.bit_embedding`).
         metric: whether `norm` and `softmax` weigh metric scores, see `SeedAttention`; None is decided before training
-            (`textcls_training.config.resolve`), and counts as no until then.
-        values: what the attention sums up, the token's own vector or the mixed one.
+            (`textcls_training.config.resolve`), and means no until then.
+        values: what the attention sums, the token's own vector or the mixed one.
         seeds: number S of learned queries.
-        dropout: share of the pooled vector's entries dropped in training.
+        dropout: the share of the pooled vector's entries dropped in training.
         seed_dropout: chance that a whole seed is dropped in training; needs at least two seeds.
-        gate: start of the mixing layer's gate.
+        gate: initial value of the mixing layer's gate.
     """
 
     dim: int = 32
@@ -334,7 +333,7 @@ class ModelConfig:
             raise ConfigError("seed_dropout drops whole seeds, so it needs at least two of them.")
 
     def of_vectors(self, dim: int) -> "ModelConfig":
-        """Return that of the view by vectors beside such a model, whose attention it shares.
+        """Return the configuration of the view by vectors beside this model, whose attention it shares.
 
         Its own scores are scalar products without a metric.
         """
@@ -343,37 +342,37 @@ class ModelConfig:
 
     @property
     def metric_scores(self) -> bool:
-        """Whether the scores are s M x_t / sqrt(D), see `SeedAttention`."""
+        """Return whether the scores are s M x_t / sqrt(D), see `SeedAttention`."""
         return self.attention == "metric" or (self.metric and self.linear_scores)
 
     @property
     def linear_scores(self) -> bool:
-        """Whether scores are linear in what is scored."""
+        """Return whether scores are linear in what is scored."""
         return self.attention not in NONLINEAR_SCORES
 
     @property
     def linear(self) -> bool:
-        """Whether scores and values are linear in the token vectors."""
+        """Return whether scores and values are linear in the token vectors."""
         return self.mixing == "none" and self.linear_scores
 
     @property
     def draws_while_training(self) -> bool:
-        """Whether steps draw from PyTorch's one generator, as dropout does."""
+        """Return whether steps draw from PyTorch's global generator, as dropout does."""
         return bool(self.dropout or self.seed_dropout)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptimConfig:
-    """Rates and sizes of the training loop. The names of the fields stand in the metadata of saved models.
+    """Rates and sizes of the training loop. The names of the fields are in the metadata of saved models.
 
     Attributes:
-        batch_size: texts a step.
+        batch_size: texts per step.
         table_rate: learning rate of the hashed rows (row-wise Adagrad).
-        table_accumulator: start of Adagrad's accumulator.
-        table_std: standard deviation of fresh rows.
+        table_accumulator: initial value of Adagrad's accumulator.
+        table_std: standard deviation of new rows.
         rate: learning rate of attention and head (AdamW).
         head_decay: weight decay of the head; nothing else decays.
-        mixing_rate: learning rate of the mixing layer; a slow one, else mixing costs accuracy.
+        mixing_rate: learning rate of the mixing layer; a low one, since otherwise mixing costs accuracy.
         bits_rate: learning rate of the matrix of the embedding by bits (AdamW).
         warmup: share of the steps in which rates rise; after it they fall linearly to zero.
     """

@@ -1,4 +1,4 @@
-"""The options of training on the command lines of several commands."""
+"""The training options shared by several commands."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -10,5 +10,5 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def train_options(*left_out: str) -> Callable[[Command], Command]:
-    """Return the decorator that gives a command all options of training but `left_out`, in their order."""
+    """Return the decorator that gives a command all options of training except `left_out`, in order."""
     return config_options({name: option for name, option in OPTIONS.items() if name not in left_out})

@@ -1,5 +1,5 @@
 """Labelled texts as training reads them.
 
-`labelled_texts` is what is given; `corpus` its tokens, `feature_space` the hashed features of these, `dataset` both
+`labelled_texts` is the input; `corpus` contains its tokens, `feature_space` their hashed features, `dataset` the tokens
 with labels and human rationales; `split` holds validation rows out, `batches` orders the texts of an epoch.
 """

@@ -1,4 +1,4 @@
-"""Names of array types, and lists of several lengths that stand end to end in one array."""
+"""Names of array types, and lists of different lengths stored end to end in one array."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-# So many numbers are worked on at a time where there may be more than memory holds.
+# How many numbers are processed at a time when all of them might not fit into memory.
 AT_ONCE: Final = 1 << 22
 
 Bools = NDArray[np.bool_]
@@ -17,7 +17,7 @@ Int64 = NDArray[np.int64]
 
 
 def starts(lengths: Int64) -> Int64:
-    """Where each of several lists begins when they stand end to end, and where the last one ends."""
+    """Return where each of several lists begins when they are stored end to end, and where the last one ends."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
 
 
@@ -28,9 +28,9 @@ def ranges(first: Int64, length: Int64) -> Int64:
 
 
 def blocks(start: Int64, size: int = AT_ONCE) -> Iterator[tuple[int, int]]:
-    """Yield the numbers (first, last + 1) of lists that stand end to end, in blocks of at most `size` elements.
+    """Yield the numbers (first, last + 1) of lists stored end to end, in blocks of at most `size` elements.
 
-    A longer list is a block of its own. `start` is where each begins, and where the last one ends.
+    A longer list is a block of its own. `start` contains where each begins, and where the last one ends.
     """
     first = 0
     while first < len(start) - 1:

@@ -1,4 +1,4 @@
-"""In which order texts are read: shuffled batches of similar length for an epoch, by length for a prediction."""
+"""The order in which texts are read: shuffled batches of similar length for an epoch, by length for a prediction."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from textcls_training.data.arrays import Int64
 
-# Tokens of a prediction's batch, padding counted: a mixing layer may need memory for each pair of a text's.
+# Tokens in a batch of a prediction, including padding: a mixing layer may need memory for each pair of a text's tokens.
 PREDICTION_TOKENS = 2**16
 
 
@@ -22,7 +22,7 @@ def epoch_batches(lengths: Int64, batch_size: int, rng: np.random.Generator) -> 
 
 
 def plain_batches(lengths: Int64, batch_size: int) -> Iterator[Int64]:
-    """Yield every text once, by length: the way of prediction. Long texts come in small batches."""
+    """Yield every text once, by length, as prediction does. Long texts come in small batches."""
     order = np.argsort(lengths, kind="stable")
     first = 0
     while first < len(order):

@@ -1,4 +1,4 @@
-"""Tokens of many texts as numbers of distinct tokens ("types"), in flat arrays."""
+"""Tokens of many texts as the numbers of distinct tokens ("types"), in flat arrays."""
 
 from array import array
 from collections import defaultdict
@@ -15,22 +15,22 @@ from textcls_training.data.arrays import Bools, Int32, Int64, blocks, ranges, st
 from textcls_training.data.earlier_counts import EarlierCounts
 from textcls_training.data.split import hash_of_tokens
 
-# Of more types the more frequent half is kept.
+# If there are more types than this, the more frequent half is kept.
 MOST_TYPES: Final = 2**21
-# What rare types have become: no text has this token, and its word has no feature.
+# Replaces rare types: no text has this token, and its word has no feature.
 RARE: Final = ""
-# So many tokens are numbered at a time.
+# How many tokens are numbered at a time.
 BLOCK: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Tokens of many texts: `types[token[start[i]:start[i + 1]]]` are those of text i; `full` ones reach the limit.
+    """Tokens of many texts: `types[token[start[i]:start[i + 1]]]` are those of text i; `full` texts reach the limit.
 
-    `hash` is that of each text's tokens, cut off or not (`textcls_training.data.split`): it is the same for copies.
-    Of more than `MOST_TYPES` types the rarer ones become `RARE`, which is then type 0. `of_types` is what somebody has
-    found out of the types, by whatever they call it: selections share it. Arrays of one number a token lie where
-    `spill` says. `earlier` is what is known of texts that are not here.
+    `hash` contains the hash of each text's tokens, truncated or not (`textcls_training.data.split`): it is the same for
+    copies. With more than `MOST_TYPES` types the rarer ones become `RARE`, which is then type 0. `of_types` caches what
+    callers have computed from the types, by a key of their own: selections share it. Arrays with one number per token
+    are stored where `spill` says. `earlier` is what is known of texts that are not in this corpus.
     """
 
     types: list[str]
@@ -46,7 +46,7 @@ class Corpus:
         return len(self.start) - 1
 
     def lengths(self) -> Int64:
-        """Number of tokens of each text."""
+        """Return the number of tokens of each text."""
         return np.diff(self.start)
 
     @classmethod
@@ -70,11 +70,11 @@ class Corpus:
 
     @property
     def has_rare(self) -> bool:
-        """Whether types were so many that rare ones are not told apart."""
+        """Return whether there were so many types that rare ones are merged."""
         return self.types[:1] == [RARE]
 
     def type_counts(self) -> Int64:
-        """Return how often each type occurs, in earlier texts, too."""
+        """Return how often each type occurs, including earlier texts."""
         found = np.zeros(len(self.types), np.int64) if self.earlier is None else self.earlier.count.copy()
         for part in self.parts():
             found += np.bincount(part.token, minlength=len(found))
@@ -95,7 +95,7 @@ class Corpus:
             )
 
     def places(self, which: Int64) -> Int64:
-        """Return where the tokens of the texts `which` stand in `token`."""
+        """Return the positions in `token` of the tokens of the texts `which`."""
         return ranges(self.start[which], self.lengths()[which])
 
     def select(self, which: Int64) -> "Corpus":
@@ -112,7 +112,7 @@ class Corpus:
 
 
 def sums_of_texts(token: Int32, start: Int64, of_type: Int64) -> Int64:
-    """Return of each text the sum of what the types of its tokens count; arguments but the last as of `Corpus`."""
+    """Return, for each text, the sum of `of_type` over its tokens; the other arguments are those of `Corpus`."""
     sum_N = np.empty(len(start) - 1, np.int64)
     for first, last in blocks(start):
         begin, end = start[first], start[last]
@@ -121,11 +121,11 @@ def sums_of_texts(token: Int32, start: Int64, of_type: Int64) -> Int64:
 
 
 class _Numbering:
-    """Numbers of types as they come, and how often each has come.
+    """Numbers of types in the order in which they first occur, and how often each has occurred.
 
     From time to time, when there are more than `MOST_TYPES`, the rarer half is forgotten (lossy counting; Manku and
-    Motwani 2002): a token that comes again after that begins anew, so that what is kept at the end has come at least
-    about as often as anything that is not.
+    Motwani 2002): the count of a token that occurs again after that restarts, so the types kept at the end have
+    occurred at least about as often as any that are not.
     """
 
     def __init__(self) -> None:
@@ -135,7 +135,7 @@ class _Numbering:
         self._forgets = False
 
     def count(self, block: "array[int]") -> Int32:
-        """Count some tokens, which have been numbered, and return their numbers."""
+        """Count some tokens, given by their temporary numbers, and return their numbers."""
         token = np.array(block, np.int32)
         more = np.bincount(token, minlength=len(self._count)) if len(token) else np.zeros(len(self._count), np.int64)
         more[: len(self._count)] += self._count
@@ -147,7 +147,7 @@ class _Numbering:
     def _forget(self) -> None:
         self._forgets = True
         number = np.fromiter(self.number.values(), np.int64, len(self.number))
-        # Of equal counts the later ones stay: they have had less time.
+        # With equal counts the later ones stay: they have had less time to occur.
         order = np.argsort(self._count[number], kind="stable")
         kept = np.zeros(len(number), np.bool_)
         kept[order[-(MOST_TYPES // 2) :]] = True
@@ -155,7 +155,7 @@ class _Numbering:
         self.number = defaultdict(self._next.__next__, pairs)
 
     def types(self, token: Int32) -> tuple[list[str], Int32]:
-        """Return the types, and the tokens by their number among them: the array itself, written anew."""
+        """Return the types, and the tokens as numbers of these types: the array itself, overwritten."""
         if not self._forgets:
             return list(self.number), token
         number = np.fromiter(self.number.values(), np.int64, len(self.number))

@@ -1,4 +1,4 @@
-"""Counting the tokens and pairs of texts for a training to come that will not have them; and telling them to it."""
+"""Counting the tokens and pairs of texts for a later training without these texts, and passing it the counts."""
 
 from dataclasses import replace
 
@@ -13,9 +13,9 @@ from textcls_training.data.feature_space import sequence_parts
 
 
 def counts_of(corpus: Corpus) -> EarlierCounts:
-    """Return the counts of a corpus, with those of the earlier texts that it knows of.
+    """Return the counts of a corpus, including those of the earlier texts that it knows of.
 
-    Of more than `MOST_TYPES` types the most frequent are counted.
+    With more than `MOST_TYPES` types only the most frequent are counted.
     """
     earlier, pairs, texts = corpus.earlier, _pairs(corpus), len(corpus)
     if earlier is not None:
@@ -30,12 +30,12 @@ def counts_of(corpus: Corpus) -> EarlierCounts:
 
 
 def after(corpus: Corpus, counts: EarlierCounts, counted: Int64) -> Corpus:
-    """Return a corpus that knows of earlier texts, whose types come behind its own.
+    """Return a corpus that knows of earlier texts, whose types come after its own.
 
     Args:
         corpus: the texts at hand.
         counts: of earlier texts.
-        counted: which texts at hand are among these; they are not to be counted twice.
+        counted: which texts at hand are among the earlier ones, so that they are not counted twice.
     """
     known = {name: i for i, name in enumerate(corpus.types)}
     types = [*corpus.types, *(name for name in counts.types if name not in known)]
@@ -62,7 +62,7 @@ def feature_hashes(counts: EarlierCounts, config: FeatureConfig) -> Uint32:
 
 
 def _pairs(corpus: Corpus) -> Counted:
-    """Return the hashes of the pairs of neighbours, rising, and how often each occurs."""
+    """Return the hashes of the pairs of neighbours, in ascending order, and how often each occurs."""
     found: Counted = np.zeros(0, np.uint32), np.zeros(0, np.int64)
     for _, (pair,) in sequence_parts(corpus, features.word_hashes(corpus.types), (2,)):
         found = added(found, np.unique(pair, return_counts=True))

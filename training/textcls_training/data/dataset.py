@@ -1,9 +1,9 @@
-"""Texts with what training is to answer to them, and their train-valid splits.
+"""Texts with their targets, and their train-valid splits.
 
-A target is the probability of each label, with a weight a row. Where a text has one label, its target is a distribution
-over the labels; a hard label, which is sure of one, is the special case, and is kept as its number alone. Where it may
-have several, or none, each probability stands by itself. Shapes: R rows, B rows of a batch, C labels, T tokens of the
-longest one.
+A target is the probability of each label, with a weight per row. If a text has one label, its target is a distribution
+over the labels; a hard label, certain of one, is a special case, stored as its number alone. If a text may have several
+labels, or none, each probability is independent. Shapes: R rows, B rows of a batch, C labels, T tokens of the longest
+one.
 """
 
 from collections.abc import Sequence
@@ -26,12 +26,12 @@ class Dataset(NamedTuple):
 
     Attributes:
         corpus: the tokens of the texts.
-        labels: the number of each text's label; of a soft target, that of its most probable one; of several, that of
-            the rarest, by which rows are dealt out to splits.
-        rationale: one flag a token of `corpus`; None where there are no rationales.
-        probability_RC: the targets, each row summing to 1; None where all are hard, sure of their label.
-        weight_R: how much each row counts, at least 0; None where each counts 1.
-        sets: the targets of texts with several labels; None where each has one.
+        labels: the number of each text's label; for a soft target, that of its most probable one; for several, that of
+            the rarest, by which rows are assigned to splits.
+        rationale: one flag per token of `corpus`; None without rationales.
+        probability_RC: the targets, each row summing to 1; None if all are hard labels.
+        weight_R: the weight of each row, at least 0; None if each is 1.
+        sets: the targets of texts with several labels; None if each has one.
     """
 
     corpus: Corpus
@@ -49,10 +49,10 @@ class Dataset(NamedTuple):
             given: the texts.
             names: the labels of the training rows, in the order of their numbers.
             max_tokens: tokens of a text that are read.
-            spill: where arrays of one number a token lie.
+            spill: where arrays with one number per token are stored.
 
         Raises:
-            InputError: a label is none of `names`.
+            InputError: a label is not in `names`.
         """
         strangers = sorted(given.labels_in_use() - set(names))
         if strangers:
@@ -71,18 +71,18 @@ class Dataset(NamedTuple):
 
     @property
     def several(self) -> bool:
-        """Whether a text may have several labels, or none."""
+        """Return whether a text may have several labels, or none."""
         return self.sets is not None
 
     @property
     def label_matrix(self) -> LabelMatrix:
-        """The targets of texts with several labels."""
+        """Return the targets of texts with several labels."""
         if self.sets is None:
             raise TypeError("each text has one label")
         return self.sets
 
     def target(self, classes: int) -> Float32:
-        """Return how probable each label of each row is [R, C], whichever way it is kept."""
+        """Return the probability of each label of each row [R, C], however it is stored."""
         if self.sets is not None:
             return self.sets.dense(np.arange(len(self.labels)))
         if self.probability_RC is not None:
@@ -90,7 +90,7 @@ class Dataset(NamedTuple):
         return np.eye(classes, dtype=np.float32)[self.labels]
 
     def weight(self) -> float:
-        """Return the weight of all rows together."""
+        """Return the total weight of all rows."""
         return float(len(self.labels) if self.weight_R is None else self.weight_R.sum(dtype=np.float64))
 
     def select(self, which: Int64) -> "Dataset":
@@ -105,7 +105,7 @@ class Dataset(NamedTuple):
         )
 
     def label_mass(self, classes: int) -> Float64:
-        """Return how many rows each label has [C]: a row counts its weight, shared out by its target."""
+        """Return how many rows each label has [C]: a row counts as its weight, divided according to its target."""
         if self.sets is not None:
             return self.sets.mass(self.weight_R)
         if self.probability_RC is None:
@@ -114,7 +114,7 @@ class Dataset(NamedTuple):
         return np.asarray(weight_R @ self.probability_RC.astype(np.float64))
 
     def split(self, valid: Bools) -> "Split":
-        """Return the rows `valid` as validation rows, and the others to learn from."""
+        """Return the rows `valid` as validation rows, and the others as training rows."""
         return Split(self.select(np.flatnonzero(~valid)), self.select(np.flatnonzero(valid)))
 
     def rationale_mask(self, text_B: Int64, mask_BT: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
@@ -135,7 +135,7 @@ class Dataset(NamedTuple):
 
 
 class Split(NamedTuple):
-    """A train-valid split: rows to learn from, and validation rows, which choose epoch, ensemble and temperature."""
+    """A train-valid split: training rows, and validation rows, which choose epoch, ensemble and temperature."""
 
     train: Dataset
     valid: Dataset

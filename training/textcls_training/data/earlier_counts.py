@@ -10,7 +10,7 @@ import numpy as np
 from textcls.model.features import Uint32
 from textcls_training.data.arrays import Bools, Int64
 
-# Hashes, rising, and how often each occurs.
+# Hashes in ascending order, and how often each occurs.
 Counted = tuple[Uint32, Int64]
 
 
@@ -20,10 +20,10 @@ class EarlierCounts:
 
     Attributes:
         types: distinct tokens.
-        count: how often each occurred [U]; 0 for one that is known but not counted here.
-        pair: hashes of pairs of neighbours, rising [P].
-        pair_count: how often each occurred [P], likewise.
-        texts: in how many texts.
+        count: how often each type occurred [U]; 0 for one that is known but not counted here.
+        pair: hashes of pairs of neighbours, in ascending order [P].
+        pair_count: how often each pair occurred [P], likewise.
+        texts: the number of texts.
     """
 
     types: list[str]
@@ -33,7 +33,7 @@ class EarlierCounts:
     texts: int
 
     def only(self, types: Bools, pairs: Bools) -> "EarlierCounts":
-        """Return the counts of some types [U] and pairs [P] alone; all of them stay known."""
+        """Return the counts of only some types [U] and pairs [P]; all of them stay known."""
         return EarlierCounts(
             self.types, np.where(types, self.count, 0), self.pair, np.where(pairs, self.pair_count, 0), self.texts
         )

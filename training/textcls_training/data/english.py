@@ -1,8 +1,8 @@
-"""The vectors of English words that come along with the package, and the rule by which rows get them unasked.
+"""The vectors of English words that come with the package, and the rule by which rows get them without being asked for.
 
-Measured (docs/few-labels.md): the fewer rows of English, the more they bring, and the more tokens, the longer the
-training takes. They know 88 % of the tokens of English rows or more, signs and misspellings counted, up to 63 % of
-French ones, of others less.
+Measured (docs/few-labels.md): the fewer English rows, the more they help, and the more tokens, the longer the training
+takes. They know 88 % or more of the tokens of English rows, punctuation and misspellings included, up to 63 % of French
+ones, and less of others.
 """
 
 from functools import cache
@@ -17,8 +17,8 @@ from textcls_training.vectors.file import load
 from textcls_training.vectors.word_vectors import WordVectors
 
 PATH: Final = Path(vectors.__file__).parent / "english" / "english.vectors"
-# Beyond, training takes several times as long, or the file grows by tens of megabytes: each word says something of each
-# label. Measured: training/README.md.
+# Beyond these limits, training takes several times as long, or the file grows by tens of megabytes: each word has a
+# value for each label. Measured: training/README.md.
 MOST_TOKENS: Final = 500_000
 MOST_CELLS: Final = 20_000_000
 LEAST_KNOWN: Final = 0.8
@@ -29,16 +29,16 @@ def english() -> WordVectors:
     """Return the vectors, which all trainings of a process share.
 
     Raises:
-        InputError: their file is damaged, or is not where the package has put it.
+        InputError: their file is damaged, or is not where the package installed it.
     """
     return load(PATH)
 
 
 def english_unasked(corpus: Corpus, labels: int) -> WordVectors | None:
-    """Return the vectors if they may suit texts of so many labels, else None: nearly all tokens are known, and neither
-    tokens nor labels are too many.
+    """Return the vectors if they may suit texts with `labels` labels, else None: nearly all tokens must be known, and
+    there must not be too many tokens or labels.
 
-    Validation rows then have the last word (`ResolvedConfig.vectors_on_trial`).
+    Validation rows then decide (`ResolvedConfig.vectors_on_trial`).
 
     Raises:
         InputError: as `english`.

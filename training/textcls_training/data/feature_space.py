@@ -1,9 +1,9 @@
 """The hashed features that occur in the training texts, and which row of the embedding table each has.
 
 `FeatureSpace` gives every type, and every sequence of neighbouring types, its rows of the table. Distinct features that
-were seen get a row each as long as their hashes fall into different buckets; unseen ones get row 0, which is nothing.
+were seen get a row each if their hashes fall into different buckets; unseen ones get row 0, which is zero.
 
-Shapes: O lengths of sequences, P places at which they end, one more a text than it has tokens.
+Shapes: O lengths of sequences, P places at which they end (one more per text than it has tokens).
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,9 +20,9 @@ from textcls_training.data.arrays import Int32, Int64, starts
 from textcls_training.data.compiling import compiled
 from textcls_training.data.corpus import Corpus
 
-# Buckets a feature, so that almost every one has a bucket of its own, and the most that there are.
+# Buckets per feature, so that almost every one has a bucket of its own, and the maximum number of buckets.
 BUCKETS_PER_FEATURE, MOST_BUCKETS = 8, 2**24
-# A view has at most so many rows, for the features that come most often.
+# The maximum number of rows of a view, for the most frequent features.
 MOST_ROWS = 2**22
 
 
@@ -40,12 +40,12 @@ class FeatureSpace:
 
     Attributes:
         config: which features a token has.
-        row_of_bucket: index from bucket (hash modulo the number of buckets, a power of two) to row, 0 for unseen, and
-            for those that are too rare where there would be more than `MOST_ROWS`; rows are numbered in the order of
-            their buckets.
+        row_of_bucket: index from bucket (hash modulo the number of buckets, a power of two) to row, 0 for unseen
+            features, and for those that are too rare if there would be more than `MOST_ROWS`; rows are numbered in the
+            order of their buckets.
         count: how often each row occurs in training.
-        weight: c_r of each row: its idf over the highest idf, over the number of tokens that own it: of each bigram
-            each of the two owns half. Row 0 weighs nothing.
+        weight: c_r of each row: its idf divided by the highest idf and by the number of tokens that own it: each of the
+            two tokens of a bigram owns half. Row 0 has weight 0.
     """
 
     config: FeatureConfig
@@ -55,7 +55,7 @@ class FeatureSpace:
 
     @property
     def name(self) -> str:
-        """What a view of these features is called: by what it reads."""
+        """Return the name of a view of these features: what it reads."""
         return "pieces" if self.config.ngram_sizes else "words"
 
     @classmethod
@@ -65,9 +65,9 @@ class FeatureSpace:
         Args:
             corpus: the training texts.
             config: which features a token has.
-            least_buckets: a power of two. Of few texts the features of others are mostly unseen, and one in ten of
-                these falls into the bucket of a seen one, which it does not in a saved model: the more buckets, the
-                closer are the answers to validation rows to what the saved model would say.
+            least_buckets: a power of two. With few texts the features of other texts are mostly unseen, and one in ten
+                of these falls into the bucket of a seen one, which does not happen in a saved model: the more buckets,
+                the closer the predictions for validation rows are to those of the saved model.
         """
         hashes = _Hashes(corpus, config)
         type_count, texts, earlier = corpus.type_counts(), len(corpus), corpus.earlier
@@ -78,7 +78,7 @@ class FeatureSpace:
         buckets = max(least_buckets, _enough_buckets(len(ngram) + hashes.sequences + more + len(word)))
         count = np.zeros(buckets, np.int32)
         owners = np.ones(buckets, np.int8)
-        # From the weakest kind to the strongest: where two share a bucket, the stronger one's factor counts.
+        # From the weakest kind to the strongest: if two share a bucket, the stronger one's factor counts.
         _count(ngram, np.repeat(type_count, has_ngram.sum(1)), 1, count, owners)
         for order in reversed(config.orders):
             for _, (sequence_P,) in sequence_parts(corpus, hashes.word, (order,)):
@@ -88,12 +88,12 @@ class FeatureSpace:
             counted = (earlier.pair_count > 0) & bool(config.orders)
             _count(earlier.pair[counted], earlier.pair_count[counted], 2, count, owners)
         _count(word, type_count[occurs], 1, count, owners)
-        count[0] = 0  # Bucket 0 stands for no feature.
+        count[0] = 0  # Bucket 0 means no feature.
         least = _least_count(count, MOST_ROWS)
         rows = int(np.count_nonzero(count >= least))
         count_V, owners_V = np.zeros(rows + 1, np.int64), np.ones(rows + 1, np.int8)
         _number_rows(count, owners, least, count_V, owners_V)
-        # Smooth idf (Robertson 2004 as scikit-learn has it), with occurrences in the place of texts: no sort is needed.
+        # Smooth idf (Robertson 2004, as in scikit-learn), with occurrences instead of texts: no sort is needed.
         idf = np.log((1 + texts) / (1 + np.minimum(count_V[1:], texts))) + 1
         weight = idf / idf.max(initial=1.0) / owners_V[1:]
         return cls(config, count, count_V, np.append(0, weight).astype(np.float32))
@@ -109,7 +109,7 @@ class FeatureSpace:
         return found
 
     def word_rows(self, words: Sequence[str]) -> Int32:
-        """Return the rows that each word owns by itself [N, K]: its own, and those of its n-grams; 0 for none."""
+        """Return the rows that each word owns alone [N, K]: its own, and those of its n-grams; 0 for none."""
         ngram, exist = features.ngram_hashes(words, self.config)
         word = self.rows(features.word_hashes(words))
         return np.concatenate([word[:, None], np.where(exist, self.rows(ngram), 0)], 1)
@@ -129,7 +129,7 @@ class FeatureSpace:
 
 
 def rows_in(hash_F: features.Uint32, bucket_V: Int64, buckets: int) -> Int64:
-    """Return the row of each hash in a table whose rows, numbered from 1, have these buckets, rising; 0 for none."""
+    """Return the row of each hash in a table whose rows, numbered from 1, have these ascending buckets; 0 for none."""
     if not len(bucket_V):
         return np.zeros(len(hash_F), np.int64)
     found_F = (hash_F & np.uint32(buckets - 1)).astype(np.int64)
@@ -140,8 +140,8 @@ def rows_in(hash_F: features.Uint32, bucket_V: Int64, buckets: int) -> Int64:
 class _Hashes:
     """The hashes of all features of a corpus: those of its types, and of each sequence in reading order.
 
-    Types are hashed once, however many selections of the texts are trained on. Sequences, of which there are more than
-    tokens, are hashed some at a time.
+    Types are hashed once, however many selections of the texts are trained on. Sequences, which outnumber tokens, are
+    hashed some at a time.
     """
 
     def __init__(self, corpus: Corpus, config: FeatureConfig) -> None:
@@ -160,7 +160,7 @@ def places(corpus: Corpus) -> int:
 def sequence_parts(
     corpus: Corpus, word: features.Uint32, orders: Sequence[int]
 ) -> Iterator[tuple[slice, features.Uint32]]:
-    """Yield the hashes of the sequences of some texts at a time [O, some], and at which places of all they end."""
+    """Yield the hashes of the sequences of some texts at a time [O, some], and their places among all."""
     if not orders:
         return
     first = 0
@@ -180,7 +180,7 @@ def sequence_hashes(corpus: Corpus, word: features.Uint32, orders: Sequence[int]
     last = np.insert(word[corpus.token], ends, np.uint32(features.end_hash()))
     first = corpus.start[:-1] + texts
     none = np.zeros(len(last), np.bool_)
-    none[(ends + texts)[corpus.full]] = True  # Bucket 0: whether the text ends there is not known.
+    none[(ends + texts)[corpus.full]] = True  # Bucket 0: it is not known whether the text ends there.
     if corpus.has_rare:
         none |= last == word[0]
     found, sequence, left_out = [], last, none
@@ -193,7 +193,7 @@ def sequence_hashes(corpus: Corpus, word: features.Uint32, orders: Sequence[int]
 
 
 def _before(at_P: NDArray[Any], first: Int64, edge: Any) -> NDArray[Any]:
-    """Return what stands one place before each, and at the first places of texts what stands before these."""
+    """Return the value one place before each, and `edge` at the first places of texts."""
     before = np.roll(at_P, 1)
     before[first] = edge
     return before
@@ -201,7 +201,7 @@ def _before(at_P: NDArray[Any], first: Int64, edge: Any) -> NDArray[Any]:
 
 @compiled
 def _count(hash_N: features.Uint32, times_N: Int64, owners: int, count_B: Int32, owners_B: NDArray[np.int8]) -> None:
-    """Add to the counts of the buckets of some hashes, and note how many tokens own what is in these buckets."""
+    """Add to the counts of the buckets of some hashes, and record how many tokens own the features in these buckets."""
     last = np.uint32(len(count_B) - 1)
     for n in range(len(hash_N)):
         bucket = hash_N[n] & last
@@ -213,9 +213,9 @@ def _count(hash_N: features.Uint32, times_N: Int64, owners: int, count_B: Int32,
 def _number_rows(
     count_B: Int32, owners_B: NDArray[np.int8], least: int, count_V: Int64, owners_V: NDArray[np.int8]
 ) -> None:
-    """Number the buckets of at least so many occurrences from 1 on, in place of their counts, and all others 0.
+    """Number the buckets with enough occurrences from 1 on, in place of their counts, and all others 0.
 
-    Written besides: what was noted of each row. No other array is as large as the buckets: new pages cost most here.
+    Also written: what was recorded for each row. No other array is as large as the buckets: new pages cost most here.
     """
     row = 0
     for b in range(len(count_B)):
@@ -228,7 +228,7 @@ def _number_rows(
 
 
 def _least_count(count_B: Int32, most: int) -> int:
-    """Return how often a feature must come to be among the `most` frequent, or fewer where many come as often."""
+    """Return how often a feature must occur to be among the `most` frequent, or fewer in case of ties."""
     if np.count_nonzero(count_B) <= most:
         return 1
     seen = count_B[count_B > 0]
@@ -236,7 +236,7 @@ def _least_count(count_B: Int32, most: int) -> int:
 
 
 def _enough_buckets(features: int) -> int:
-    """Return the least power of two with room for `features`, within bounds."""
+    """Return the smallest power of two with room for `features`, within bounds."""
     wanted = max(LEAST_BUCKETS, min(MOST_BUCKETS, BUCKETS_PER_FEATURE * features))
     return 1 << (wanted - 1).bit_length()
 
@@ -249,7 +249,7 @@ class EncodedFeatures:
         corpus: the texts.
         type_rows: the rows of each type.
         sequence_row: the row of the sequence of each length that ends at each place [O, P], as in `sequence_hashes`.
-        orders: these lengths.
+        orders: the lengths O.
     """
 
     corpus: Corpus

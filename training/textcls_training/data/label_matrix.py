@@ -1,6 +1,6 @@
 """The targets of rows with several labels: a sparse matrix of probabilities.
 
-Shapes: R rows, B rows of a batch, C labels, N labels of all rows together.
+Shapes: R rows, B rows of a batch, C labels, N labels in all rows together.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,13 +14,13 @@ from textcls_training.data.arrays import Bools, Float32, Float64, Int32, Int64, 
 
 @dataclass(frozen=True, slots=True)
 class LabelMatrix:
-    """How probable each label of each row is; what is not listed is 0.
+    """The probability of each label of each row; what is not listed is 0.
 
     Attributes:
         classes: how many labels there are.
         start: where the labels of each row begin [R + 1].
-        label: their numbers [N], rising within a row.
-        probability: how probable each is [N], above 0; 1 for a label that is simply there.
+        label: their numbers [N], ascending within a row.
+        probability: the probability of each [N], above 0; 1 for a label that is simply present.
     """
 
     classes: int
@@ -34,10 +34,10 @@ class LabelMatrix:
 
         Args:
             sets: the labels of each row, with their probabilities.
-            names: the labels in the order of their numbers, which is that of their names.
+            names: the labels in the order of their numbers, which is the order of their names.
 
         Raises:
-            KeyError: a label is none of `names`.
+            KeyError: a label is not in `names`.
         """
         number = {name: i for i, name in enumerate(names)}
         pairs = [sorted((number[name], share) for name, share in one.items()) for one in sets]
@@ -48,7 +48,7 @@ class LabelMatrix:
 
     @classmethod
     def of_dense(cls, probability_RC: Float32) -> "LabelMatrix":
-        """List the probabilities [R, C] of rows."""
+        """Build the matrix from dense probabilities [R, C]."""
         row, column = np.nonzero(probability_RC)
         start = starts(np.bincount(row, minlength=len(probability_RC)))
         return cls(probability_RC.shape[1], start, column.astype(np.int32), probability_RC[row, column])
@@ -74,18 +74,18 @@ class LabelMatrix:
         return found_BC
 
     def gold(self) -> Bools:
-        """Return which labels each row has [R, C]: those that are more probable than not."""
+        """Return the labels of each row [R, C]: those that are more probable than not."""
         return np.asarray(self.dense(np.arange(len(self))) >= 0.5)
 
     def mass(self, weight_R: Float32 | None = None) -> Float64:
-        """Return how many rows each label has [C], a row counting its weight times the probability."""
+        """Return how many rows each label has [C], a row counting as its weight times the probability."""
         counted = self.probability.astype(np.float64)
         if weight_R is not None:
             counted = counted * np.repeat(weight_R.astype(np.float64), self.lengths())
         return np.bincount(self.label, counted, minlength=self.classes).astype(np.float64)
 
     def rarest(self) -> Int64:
-        """Return the rarest label of each row [R], by which they are dealt out to splits; `classes` for none."""
+        """Return the rarest label of each row [R], by which rows are assigned to splits; `classes` for none."""
         by_mass_C = np.argsort(self.mass(), kind="stable")
         rank_C = np.argsort(by_mass_C)
         rarest_R = np.full(len(self), self.classes)

@@ -1,4 +1,4 @@
-"""What labels are called, and texts about them: where rows are few, these teach as well."""
+"""The names of labels, and texts about them: with few rows, these are training texts as well."""
 
 import json
 import re
@@ -15,23 +15,23 @@ ADVICE: Final = (
     "write a table with the columns text and label, a .txt file with one label per line, or a .json file such as "
     '{"refunds": "money back refund"}'
 )
-# What is read as a table; files with other suffixes, but .json, hold a label a line.
+# Suffixes read as a table; files with other suffixes, except .json, contain one label per line.
 TABLES: Final = frozenset({".csv", ".tsv", ".xlsx", ".jsonl", ".ndjson", ".parquet"})
 
 _BETWEEN_WORDS: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|[\s!-/:-@\[-`{-~]+")
-# What says something by itself: three letters of the Latin alphabet, or one of another.
+# What is meaningful by itself: three letters of the Latin alphabet, or one of another.
 _WORD: Final = re.compile(r"[A-Za-z]{3}|(?=[^\x00-\x7f])[^\W\d_]")
 
 
 def words_of(label: str) -> str:
-    """Return the words of a label's name: "card arrival" of `card_arrival`."""
+    """Return the words of a label's name: "card arrival" for `card_arrival`."""
     return " ".join(filter(None, _BETWEEN_WORDS.split(label)))
 
 
 def texts_of_names(names: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the words of each label's name as a text behind the label.
+    """Return each label with the words of its name as a text.
 
-    Left out are labels whose name has no words, such as 0 or B2, and those that have the words of another: `label_1`.
+    Labels whose name has no words, such as 0 or B2, or has the words of another, `label_1`, are left out.
     """
     texts = {name: words_of(name) for name in names}
     words = {name: frozenset(filter(_WORD.search, text.lower().split())) for name, text in texts.items()}
@@ -40,11 +40,11 @@ def texts_of_names(names: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def read_about_labels(path: Path) -> list[tuple[str, str]]:
-    """Return texts about labels, each behind its label: those of a table, of an object of JSON, or, where a file of
-    lines names labels, their words.
+    """Return texts about labels, each after its label: those of a table or a JSON object, or, for a file with one label
+    per line, the words of the labels.
 
     Raises:
-        InputError: there is no such file, or it holds none of these.
+        InputError: there is no such file, or it contains none of these.
         SurroundingsError: it cannot be read.
     """
     suffix = path.suffix.lower()

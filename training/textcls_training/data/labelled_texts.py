@@ -1,4 +1,4 @@
-"""Labelled texts as they are given, before anything is counted in them."""
+"""Labelled texts as they are given, before anything in them is counted."""
 
 import hashlib
 import json
@@ -24,18 +24,18 @@ class LabelledTexts:
     """Labelled texts, and the names of the columns they came from.
 
     Attributes:
-        texts: one a row.
-        labels: one a text; none where texts have several.
-        label_sets: where a text may have several labels, or none: those of each, with their probabilities.
-        names: where there are sets: the labels beyond those in them, such as columns without a positive row.
-        weights: how much each row counts, at least 0; None where each counts 1.
+        texts: one per row.
+        labels: one per text; none if texts have several.
+        label_sets: if a text may have several labels, or none: those of each, with their probabilities.
+        names: with label sets: the labels beyond those in them, such as columns without a positive row.
+        weights: the weight of each row, at least 0; None if each is 1.
         rationales: human rationales of each text, the reasons for its label, as spans of characters; None for none.
-        columns: the columns beside the text that the model is to read.
-        cells: what stands in them (`textcls.model.columns`), a line each; nothing without columns.
+        columns: the columns besides the text that the model reads.
+        cells: their contents (`textcls.model.columns`), one line per row; empty without columns.
         text_columns: where the texts came from; several columns are joined.
         label_column: where the labels came from.
-        written: how they are written there, where a text may have several.
-        renamed: the label of each other name that the rows have for it, where labels were renamed.
+        written: how labels are written there, if a text may have several.
+        renamed: if labels were renamed, the label for each other name that the rows use for it.
     """
 
     texts: Sequence[str]
@@ -68,14 +68,14 @@ class LabelledTexts:
         )
 
     def counting(self) -> "LabelledTexts":
-        """Return the rows that count: one of weight 0 is as if it was not there. Where none counts, return all."""
+        """Return the rows that count: one of weight 0 is treated as absent. If none counts, return all."""
         if self.weights is None or all(self.weights) or not any(self.weights):
             return self
         return self.only([i for i, weight in enumerate(self.weights) if weight])
 
     def followed_by(self, rows: Sequence[tuple[str, str]]) -> "LabelledTexts":
-        """Return these rows, and behind them more of a label and a text each, which weigh as rows do in the mean and
-        have nothing in the columns beside the text.
+        """Return these rows followed by more, each a label and a text, which have the mean weight of the rows and
+        nothing in the columns besides the text.
         """
         texts, labels = [text for _, text in rows], [label for label, _ in rows]
         sets, weights = self.label_sets, self.weights
@@ -93,11 +93,11 @@ class LabelledTexts:
         """Return the distinct labels, sorted.
 
         Raises:
-            InputError: there are too few, a model file could not hold them, or no row has one of them.
+            InputError: there are too few, a model file could not store them, or no row has one of them.
         """
         found = self.labels_in_use()
         names = sorted(found.union(self.names))
-        # What a model file cannot hold is told before the work.
+        # What a model file cannot store is reported before the work.
         for name in names:
             if why := label_problem(name):
                 raise InputError(f"The label of training row {self._first_row_of(name)} {why}.")
@@ -127,7 +127,7 @@ class LabelledTexts:
         return [pack(cells, text) for cells, text in zip(self.cells, self.texts, strict=True)]
 
     def sha256(self) -> str:
-        """Return a hash of all texts and labels, in their order, and of their weights."""
+        """Return a hash of all texts and labels, in order, and of their weights."""
         digest = hashlib.sha256()
         targets: Sequence[Any] = self.labels if self.label_sets is None else self.label_sets
         for text, target in zip(self.rows(), targets, strict=True):
@@ -142,7 +142,7 @@ class LabelledTexts:
 def labelled_texts_of(
     rows: Rows, targets: TargetOptions, spans: Sequence[Spans] | None = None, columns: Sequence[Column] = ()
 ) -> LabelledTexts:
-    """Return the rows of files that are trained on, with what stands in the `columns` beside the text."""
+    """Return the rows of files that are trained on, with the contents of the `columns` besides the text."""
     found = LabelledTexts(
         texts=rows.texts,
         labels=() if isinstance(rows, LabelledSets) else rows.labels,

@@ -1,4 +1,4 @@
-"""Somebody's probabilities of the labels, in columns of a table or in mappings: found, checked, brought into order."""
+"""Given probabilities of the labels, in columns of a table or in mappings: found, checked and ordered."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from textcls.errors import ConfigError, InputError
 
-# What stands for the label in a pattern of columns.
+# The placeholder for the label in a pattern of columns.
 LABEL: Final = "*"
-# Written with two digits, the probabilities of many labels miss 1 by as much.
+# Written with two digits, the probabilities of many labels can miss 1 by this much.
 TOLERANCE: Final = 0.02
 
 
@@ -17,12 +17,12 @@ def columns_of(columns: Sequence[str], pattern: str, names: Sequence[str], file:
 
     Args:
         columns: those of the file.
-        pattern: what the columns are called, with a `*` in the place of the label: `p_*`.
+        pattern: the names of the columns, with a `*` for the label: `p_*`.
         names: the labels.
         file: name of the file, for messages.
 
     Raises:
-        ConfigError: the pattern has not one `*`.
+        ConfigError: the pattern does not have exactly one `*`.
         InputError: a label has no column, or a column no label.
     """
     if pattern.count(LABEL) != 1:
@@ -54,7 +54,7 @@ def _matches(column: str, before: str, after: str, room: int) -> bool:
 def problem(fields: Mapping[str, Any], columns: Sequence[str], *, several: bool = False) -> str | None:
     """Return what is wrong with the probabilities in `columns` of a row, as a clause; None if nothing is.
 
-    Those of one label a row sum to 1; where it may have `several`, each stands by itself.
+    With one label per row they sum to 1; if it may have `several`, each is independent.
     """
     total = 0.0
     for column in columns:
@@ -70,7 +70,7 @@ def problem(fields: Mapping[str, Any], columns: Sequence[str], *, several: bool 
 
 
 def of_row(fields: Mapping[str, Any], columns: Sequence[str], *, several: bool = False) -> list[float]:
-    """Return the probabilities in `columns` of a row without a `problem`; those of one label are made to sum to 1."""
+    """Return the probabilities in `columns` of a row without a `problem`; of one label, they are normalised."""
     values = [_number(fields[column]) or 0.0 for column in columns]
     if several:
         return values
@@ -79,7 +79,7 @@ def of_row(fields: Mapping[str, Any], columns: Sequence[str], *, several: bool =
 
 
 def _number(value: object) -> float | None:
-    """Return what a field holds as a finite number; None if it holds none."""
+    """Return the finite number in a field; None if it contains none."""
     if isinstance(value, bool) or value is None:
         return None
     try:
@@ -96,7 +96,7 @@ def of_mappings(
 
     Raises:
         InputError: a mapping lacks a label or has an unknown one, or its values are not probabilities, or do
-            not sum to 1 where a text has one label.
+            not sum to 1 if a text has one label.
     """
     for i, row in enumerate(rows):
         if not isinstance(row, Mapping):

@@ -1,4 +1,4 @@
-"""Human rationales: what people have marked in a text as the reason for its label, read from a table."""
+"""Human rationales: what annotators have marked in a text as the reason for its label, read from a table."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,23 +10,23 @@ from numpy.typing import NDArray
 from textcls.errors import InputError
 from textcls.model import tokenizer
 
-# Where the spans of a rationale begin and end in a text, in characters.
+# The start and end of each span of a rationale in a text, in characters.
 Spans = tuple[tuple[int, int], ...]
 
 
 def parse(cell: object, text: str, where: str) -> Spans:
-    """Return the rationale that a field of a table stands for; of an empty field, no spans.
+    """Return the rationale in a field of a table; no spans for an empty field.
 
     Args:
         cell: spans of characters `[[3, 7], [16, 22]]`; words and phrases of the text `["charged twice"]`, each of which
-            is marked wherever it stands; a flag for each token of the text by the token rule, `[0, 0, 0, 1, 1]`; or, of
-            whoever cuts texts otherwise, tokens with lists of flags, an annotator each, of which any counts:
+            is marked wherever it occurs; a flag for each token of the text by the token rule, `[0, 0, 0, 1, 1]`; or,
+            for texts tokenised differently, tokens with one list of flags per annotator, any of which counts:
             `{"tokens": ["charged", "twice"], "rationales": [[1, 1], [0, 1]]}`. Plain data, or JSON.
         text: the text that is marked.
         where: names the field in errors.
 
     Raises:
-        InputError: it is neither, or it marks what the text does not have.
+        InputError: it is none of these, or it marks what the text does not contain.
     """
     found = _list(cell) if isinstance(cell, str) else () if cell is None else cell
     if isinstance(found, dict):
@@ -46,7 +46,7 @@ def _of_flags(flags: Sequence[int], spans: Sequence[tuple[int, int]], whose: str
 
 
 def _of_tokens(marked: Mapping[str, Any], text: str, where: str) -> Spans:
-    """Return the spans of tokens that any annotator has marked; tokens are looked for one behind another."""
+    """Return the spans of tokens that any annotator has marked; tokens are looked up one after another."""
     tokens, flags = marked.get("tokens"), marked.get("rationales")
     if not isinstance(tokens, list) or not isinstance(flags, list) or not all(isinstance(of, list) for of in flags):
         raise InputError(
@@ -86,7 +86,7 @@ def _text_flags(text: str, spans: Spans, max_tokens: int) -> NDArray[np.bool_]:
 
 
 def _spans(mark: object, text: str, where: str) -> Spans:
-    """Return the spans of one entry of a rationale: those of a phrase are wherever it stands."""
+    """Return the spans of one entry of a rationale: for a phrase, wherever it occurs."""
     match mark:
         case [int(start), int(end)] if 0 <= start < end <= len(text):
             return ((start, end),)
@@ -98,7 +98,7 @@ def _spans(mark: object, text: str, where: str) -> Spans:
 
 
 def _occurrences(phrase: str, text: str, where: str) -> Spans:
-    """Return where all tokens of a phrase stand one behind another."""
+    """Return where all tokens of a phrase occur consecutively."""
     words = tokenizer.tokenize(phrase)
     spans = [*tokenizer.token_spans(text)]
     tokens = tokenizer.tokenize(text)

@@ -1,7 +1,7 @@
 """The train-valid split, the same on every run and in every order of rows.
 
-It depends on hashes, so copies of a text stay together: what is learned is judged by texts that were not. Where later
-rows will mostly have the very same texts, as where these are templates, copies are split up (`told_apart`).
+It depends on hashes, so copies of a text stay together: what is learned is judged on texts that were not learned from.
+If later rows will mostly have the very same texts, as with templates, copies are split up (`told_apart`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,21 +16,21 @@ from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.data.labelled_texts import LabelledTexts
 
 SPLIT_SEED = 2021
-# One part of ten is held out for validation; with few rows each of five parts in turn (cross-fitting).
+# One tenth is held out for validation; with few rows, each of five parts in turn (cross-fitting).
 PARTS, CROSS_FIT_PARTS, CROSS_FIT_BELOW = 10, 5, FEW_ROWS
-# At most so many different texts, each so often in the mean, are templates.
+# Texts count as templates up to this many different ones, each occurring at least this often on average.
 MOST_TEMPLATES, LEAST_COPIES = 50, 10
-# The share of rows whose text comes once is that of new texts among later rows (Good 1953). Where texts are drawn, the
-# variance of their counts is as large as the mean; where a file was doubled, or texts have a few judges each, it is 0.
+# The share of rows whose text occurs once estimates that of new texts among later rows (Good 1953). If texts are drawn,
+# the variance of their counts equals the mean; if a file was doubled, or texts have a few annotators each, it is 0.
 MOST_NEW, LEAST_DISPERSION = 0.1, 0.5
-# More validation rows than this tell no more, and take time after each epoch.
+# More validation rows than this add no information, and take time after each epoch.
 MOST_VALIDATION_ROWS = MANY_ROWS // PARTS
-# Nor do more of them times labels, each of which is a number of 32 bits a view.
+# The same holds for validation rows times labels, each of which is a 32-bit number per view.
 MOST_VALIDATION_NUMBERS = 25_000_000
 
 
 def hash_of(text: str) -> int:
-    """Return 32 bits of a text. Texts are copies when their tokens are the same."""
+    """Return a 32-bit hash of a text. Texts are copies if their tokens are the same."""
     return hash_of_tokens(tokenize(text))
 
 
@@ -45,7 +45,7 @@ def hashes_of(texts: Sequence[str]) -> Int64:
 
 
 def told_apart(hashes: Int64) -> Int64:
-    """Return hashes by which rows are dealt out: those of their texts, or of each row where later rows will mostly have
+    """Return hashes by which rows are assigned: those of their texts, or of each row if later rows will mostly have
     these very texts.
     """
     if not _recurs(hashes):
@@ -64,9 +64,9 @@ def _recurs(hashes: Int64) -> bool:
 
 
 def parts_of(hashes: Int64, labels: Int64, parts: int) -> Int64:
-    """Return the part of each row: within a label, texts in the order of their hashes are dealt out evenly.
+    """Return the part of each row: within a label, texts are assigned evenly in the order of their hashes.
 
-    A text that stands under several labels counts for the first of them, so that its copies stay together.
+    A text that occurs under several labels counts for the first of them, so that its copies stay together.
     """
     unique, row = np.unique(hashes, return_inverse=True)
     label = np.full(len(unique), np.iinfo(np.int64).max)
@@ -95,11 +95,11 @@ def part_of_rows(given: LabelledTexts, parts: int) -> Int64:
 def masks_of(
     hashes: Int64, labels: Int64, *, few: bool | None = None, sets: LabelMatrix | None = None
 ) -> Iterator[Bools]:
-    """Yield masks of validation rows by the hash of each text: one mask, or several when rows are, or are said to be,
+    """Yield masks of validation rows by the hash of each text: one mask, or several if rows are, or are declared to be,
     few.
 
-    A row is never held out when no other row would be left to teach its label, or one of several of `sets`; these are
-    dealt out by the rarest, as `labels` has it.
+    A row is never held out if no other row would be left to teach its label, or one of several of `sets`; these are
+    assigned by the rarest label, which `labels` contains.
     """
     few = len(hashes) < CROSS_FIT_BELOW if few is None else few
     hashes = told_apart(hashes)
@@ -107,27 +107,27 @@ def masks_of(
     part = parts_of(hashes, labels, parts)
     for i in range(CROSS_FIT_PARTS if few else 1):
         mask = part == i
-        # A text that must teach takes all its copies along, whatever their labels.
+        # A text that must stay in training takes all its copies along, whatever their labels.
         mask &= ~np.isin(hashes, hashes[_alone(mask, labels, sets)])
         classes = labels.max(initial=0) + 1 if sets is None else sets.classes
         yield mask if few else _some(mask, hashes, MOST_VALIDATION_NUMBERS // classes)
 
 
 def _some(mask: Bools, hashes: Int64, most: int) -> Bools:
-    """Return so many rows of a mask at most, if there are texts with few copies: where labels are very many, a row of
-    each would be more.
+    """Return at most `most` rows of a mask, if there are texts with few copies: with very many labels, one row of each
+    would be more.
     """
     if mask.sum() <= most:
         return mask
     hash_U, copies_U = np.unique(hashes[mask], return_counts=True)
-    # A text with more copies would be a large part of what is left.
+    # A text with more copies would be a large part of the result.
     few_U = copies_U <= max(1, most // 10)
     kept = hash_U[few_U][copies_U[few_U].cumsum() <= most]
     return mask & np.isin(hashes, kept) if len(kept) else mask
 
 
 def _alone(mask: Bools, labels: Int64, sets: LabelMatrix | None) -> Bools:
-    """Return which rows of a mask have a label that no row beyond it has."""
+    """Return which rows of a mask have a label that no row outside it has."""
     if sets is None:
         left_C = np.bincount(labels[~mask], minlength=labels.max(initial=0) + 1)
         return np.asarray(mask & (left_C[labels] == 0))

@@ -1,4 +1,4 @@
-"""Texts without labels: of however many, a bounded sample that depends on the texts alone, and holds none twice."""
+"""Texts without labels: a bounded sample that depends only on the texts and contains none twice."""
 
 import hashlib
 import math
@@ -15,7 +15,7 @@ from textcls_training.data.split import hash_of
 
 
 class UnlabelledText(NamedTuple):
-    """A text without a label, and what somebody says of it: a probability for each label, or nothing."""
+    """A text without a label, and a given probability for each label, or nothing."""
 
     text: str
     probabilities: Sequence[float] | None = None
@@ -23,13 +23,13 @@ class UnlabelledText(NamedTuple):
 
 @dataclass(slots=True)
 class AnswerCosts:
-    """What answers of a model have taken, where their file says so, as that of `textcls annotate` does.
+    """What the answers of a model have cost, if their file says so, as that of `textcls annotate` does.
 
     Attributes:
-        answers: how many there are.
-        tokens: that were read and written.
-        seconds: one after the other.
-        dollars: 0 where no price is known.
+        answers: the number of answers.
+        tokens: how many were read and written.
+        seconds: the time of all answers, one after the other.
+        dollars: 0 if no price is known.
     """
 
     answers: int = 0
@@ -38,14 +38,14 @@ class AnswerCosts:
     dollars: float = 0.0
 
     def add(self, fields: Mapping[str, object]) -> None:
-        """Add what a row says of its answer."""
+        """Add what a row says about its answer."""
         tokens, seconds, dollars = (_number(fields.get(f"answered_{of}")) for of in ("tokens", "seconds", "dollars"))
         self.answers += tokens > 0
         self.tokens, self.seconds, self.dollars = self.tokens + tokens, self.seconds + seconds, self.dollars + dollars
 
 
 def _number(cell: object) -> float:
-    """Return the number in a cell, 0 where there is none."""
+    """Return the number in a cell, 0 if there is none."""
     try:
         found = float(cell)  # type: ignore[arg-type]
     except (TypeError, ValueError):
@@ -55,15 +55,15 @@ def _number(cell: object) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnlabelledTexts:
-    """Texts without labels, each once.
+    """Texts without labels, without duplicates.
 
     Attributes:
         texts: the texts.
-        probability_UC: what somebody says of them [texts, labels], labels in the order of their names, or None.
+        probability_UC: the probabilities given for them [texts, labels], labels in the order of their names, or None.
         given: how many texts there were.
-        copies: how many of them were left out because labelled rows hold the same tokens.
-        of_labelled: what somebody says of these: probabilities by the hash of the text.
-        costs: what that took.
+        copies: how many of them were left out because labelled rows contain the same tokens.
+        of_labelled: the probabilities given for these copies, by the hash of the text.
+        costs: what these answers cost.
     """
 
     texts: list[str]
@@ -75,12 +75,11 @@ class UnlabelledTexts:
 
     @classmethod
     def sample(cls, rows: Iterable[UnlabelledText], limit: int, labelled: Iterable[str]) -> Self:
-        """Keep at most `limit` of the texts: those of the smallest hashes, in the order of these.
+        """Keep at most `limit` of the texts: those with the smallest hashes, in the order of their hashes.
 
-        So neither the order of the rows nor copies among them count, and of a million texts no more are in memory than
-        are kept. Of copies with other probabilities the means of these count. Texts without a token, and copies of
-        labelled ones, are left out; of these copies the probabilities are kept, by which whoever gave them can be
-        judged.
+        So neither the order of the rows nor copies among them matter, and no more texts are in memory than are kept. If
+        copies have different probabilities, their means count. Texts without a token, and copies of labelled ones, are
+        left out; the probabilities of these copies are kept, so that their source can be judged.
 
         Args:
             rows: the texts, read once.
@@ -97,7 +96,7 @@ class UnlabelledTexts:
             number = hash_of(row.text)
             if number in known:
                 copies += 1
-                # Among a million texts some other one has the hash of a labelled text, or of one that is kept.
+                # Among a million texts, a different one may have the hash of a labelled text, or of one that is kept.
                 if row.probabilities is not None and tokenize(row.text) == tokenize(known[number]):
                     of_labelled.add(number, row.probabilities)
                 continue
@@ -122,7 +121,7 @@ class UnlabelledTexts:
         )
 
     def sha256(self) -> str:
-        """Return a hash of the texts, and of what is said of them, in their order."""
+        """Return a hash of the texts, and of their probabilities, in order."""
         digest = hashlib.sha256()
         for text in self.texts:
             encoded = text.encode("utf-8", "surrogatepass")
@@ -135,7 +134,7 @@ class UnlabelledTexts:
 
 
 class _Answers(dict[int, tuple[Sequence[float], int]]):
-    """What is said of texts, by their hashes: probabilities summed over the copies of each, and how many they are."""
+    """Given probabilities by the hash of the text: summed over its copies, with the number of copies."""
 
     def add(self, number: int, probabilities: Sequence[float]) -> None:
         earlier, copies = self.get(number, ((0.0,) * len(probabilities), 0))

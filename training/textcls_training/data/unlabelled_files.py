@@ -1,4 +1,4 @@
-"""Files of unlabelled texts, with somebody's probabilities in columns of them, or without."""
+"""Files of unlabelled texts, with or without given probabilities in their columns."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -26,18 +26,18 @@ def read_unlabelled(
 
     Args:
         paths: the files; all must have the columns.
-        text_columns: the columns of the text; where there are labelled rows, those of these.
+        text_columns: the columns of the text; with labelled rows, the columns of these.
         names: the labels, in the order of their numbers.
         labelled: the texts that must not be in the sample.
         limit: how many texts are kept at most.
-        pattern: what the columns of probabilities are called, with a `*` for the label; None if there are none.
+        pattern: the names of the columns of probabilities, with a `*` for the label; None if there are none.
         several: whether a text may have several labels, so that their probabilities do not sum to 1.
-        guess: whether columns of well-known names may stand in for `text_columns`, which nobody has asked for.
+        guess: whether columns with well-known names may replace `text_columns`, which were not asked for.
         options: how the files are read.
         bad: what to do with rows that cannot be used.
 
     Raises:
-        InputError: a file cannot be read, has not the columns or no rows.
+        InputError: a file cannot be read, lacks the columns or has no rows.
         ConfigError: the pattern makes no sense.
     """
     with open_tables(paths, options, bad) as table:

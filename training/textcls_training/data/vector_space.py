@@ -1,4 +1,4 @@
-"""The words of a file of vectors as rows of a table, as `FeatureSpace` has features. Row 0 is nothing.
+"""The words of a file of vectors as rows of a table, as features are in `FeatureSpace`. Row 0 is zero.
 
 Shapes: V vectors, N words.
 """
@@ -14,7 +14,7 @@ from textcls_training.data.arrays import Float32, Int32, Int64
 from textcls_training.data.corpus import Corpus
 from textcls_training.vectors.word_vectors import WordVectors
 
-# What `VectorSpace.table` has made of vectors, by its scale, as long as these are there.
+# The results of `VectorSpace.table` by scale, for as long as the vectors exist.
 _TABLES: WeakKeyDictionary[WordVectors, dict[float, Float32]] = WeakKeyDictionary()
 
 
@@ -29,7 +29,7 @@ class EncodedWords:
         return len(self.corpus)
 
     def known_share(self) -> float:
-        """Return the share of the tokens that have a vector."""
+        """Return the share of tokens that have a vector."""
         return float((self.row_of_type[self.corpus.token] > 0).mean()) if len(self.corpus.token) else 0.0
 
 
@@ -39,7 +39,7 @@ class VectorSpace:
 
     Attributes:
         vectors: the words and their vectors.
-        weight: the weight of each row [V + 1], the length of its vector. Row 0 weighs nothing.
+        weight: the weight of each row [V + 1], the length of its vector. Row 0 has weight 0.
     """
 
     vectors: WordVectors
@@ -58,9 +58,9 @@ class VectorSpace:
         return found_XD
 
     def table(self, scale: float) -> Float32:
-        """Return the vectors, times `scale`, before their weights [V + 1, D]: all of one length, but row 0 is zero.
+        """Return the vectors, times `scale`, before their weights [V + 1, D]: all of one length; row 0 is zero.
 
-        All fits share it, and none may change it.
+        All fits share the table, and none may change it.
         """
         made = _TABLES.setdefault(self.vectors, {})
         if scale not in made:
@@ -78,7 +78,7 @@ class VectorSpace:
         return EncodedWords(corpus, self.word_rows(corpus.types)[:, 0])
 
     def expected_counts(self, tokens: int) -> Float32:
-        """Return how often each word is to be expected among so many tokens [V], by Zipf's law of ranks."""
+        """Return how often each word is expected among `tokens` tokens [V], by Zipf's law of ranks."""
         rank_V = np.arange(1, len(self.vectors.words) + 1)
         expected_V: Float32 = (tokens / rank_V / max(1.0, float((1 / rank_V).sum()))).astype(np.float32)
         return expected_V

@@ -1,8 +1,8 @@
-"""Knowledge distillation: a teacher answers unlabelled texts, and a student learns from labels and answers together.
+"""Knowledge distillation: a teacher labels unlabelled texts, and a student learns from labels and its answers together.
 
-`teachers` says what a teacher is, and has the three that there are: a sentence encoder under a linear head (`encoder`,
-`linear_head`), the model itself, and probabilities from elsewhere. `distil` lets each answer, fits the students, and
-lets held-out labelled rows decide whether the answers are used; `report` says what these rows say of all.
+`teachers` defines what a teacher is, and contains all three: a sentence encoder under a linear head (`encoder`,
+`linear_head`), the model itself, and given probabilities. `distil` asks each teacher, fits the students, and lets
+held-out labelled rows decide whether the answers are used; `report` has the results on these rows.
 
-A teacher of a train-valid split knows the labels of its training rows alone: it is given no others.
+A teacher for a train-valid split only knows the labels of its training rows: it is given no others.
 """

@@ -1,4 +1,4 @@
-"""Students: fits on labelled rows and a teacher's answers together, of which held-out labelled rows keep one or none.
+"""Students: fits on labelled rows and a teacher's answers together; held-out labelled rows select one or none.
 
 Shapes: R held-out rows, U unlabelled texts, C labels.
 """
@@ -25,7 +25,7 @@ from textcls_training.fit.threads import reproducible
 from textcls_training.models.ensemble import TrainedModel
 from textcls_training.state.checkpoints import NOWHERE, Checkpoints
 
-# Of several labels, one that a teacher thinks less probable than this is taken to be absent: of thousands most are.
+# With several labels, one that a teacher considers less probable than this is taken as absent: of thousands most are.
 LEAST_ANSWER: Final = 0.005
 
 
@@ -34,9 +34,9 @@ class Fitted:
     """A cross-fitted model.
 
     Attributes:
-        selected: what validation rows chose, and their logits.
+        selected: what validation rows selected, and their logits.
         model: the model.
-        learned: the rows that it has learned from.
+        learned: the rows it has learned from.
         config: how it was trained.
         folds: how many train-valid splits there were.
     """
@@ -49,12 +49,12 @@ class Fitted:
 
     @property
     def held_out(self) -> Float64:
-        """The calibrated probabilities [R, C] of the validation rows."""
+        """Return the calibrated probabilities [R, C] of the validation rows."""
         return self.selected.calibration.probabilities(self.selected.logits)
 
 
 class Fold(NamedTuple):
-    """A train-valid split of labelled texts, by their numbers in the pool."""
+    """A train-valid split of labelled texts, as their numbers in the pool."""
 
     train: Int64
     valid: Int64
@@ -62,11 +62,11 @@ class Fold(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """All texts of a run: labelled ones, then validation rows that were given as such, then unlabelled ones.
+    """All texts of a run: labelled ones, then explicitly given validation rows, then unlabelled ones.
 
     Attributes:
-        corpus: the tokens of all.
-        known: labelled texts and validation rows, with what they are to be answered.
+        corpus: the tokens of all texts.
+        known: labelled texts and validation rows, with their targets.
         labelled: the labelled texts.
         unlabelled: the unlabelled ones.
         folds: the train-valid splits of the labelled texts.
@@ -81,7 +81,7 @@ class Pool:
     classes: int
 
     def lesson(self, text_T: Int64, answer_UC: Float32, weight: float) -> Dataset:
-        """Return the labelled texts `text_T`, sure of their labels, and all unlabelled ones with their answers."""
+        """Return the labelled texts `text_T`, with hard labels, and all unlabelled ones with their answers."""
         rows = self.known.select(text_T)
         corpus = self.corpus.select(np.concatenate([text_T, self.unlabelled]))
         labels = np.concatenate([rows.labels, answer_UC.argmax(1)])
@@ -99,12 +99,12 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class TeacherAnswers:
-    """What a teacher says.
+    """The answers of a teacher.
 
     Attributes:
-        of_fold: answers [U, C] of what has learned from the training rows of each fold alone.
-        of_all: likewise, of the model that has learned from all labelled rows.
-        held_out: likewise, for each fold's validation rows, end to end [R, C]; None if they are not known.
+        of_fold: answers [U, C] for each fold, learned only from its training rows.
+        of_all: likewise, learned from all labelled rows.
+        held_out: likewise, for each fold's validation rows, concatenated [R, C]; None if they are not known.
     """
 
     of_fold: Sequence[Float32]
@@ -113,12 +113,12 @@ class TeacherAnswers:
 
 
 def ask(teacher: Teacher, pool: Pool, callback: Callback, stop: Stop) -> TeacherAnswers | None:
-    """Let a teacher answer once for each fold, knowing the labels of its training rows alone, and once for all.
+    """Ask a teacher once for each fold, knowing only the labels of its training rows, and once for all.
 
     None if a stop is requested meanwhile.
     """
     last = Fold(pool.labelled, pool.labelled[:0])
-    # Validation rows that stand beside the labelled texts take none of them away.
+    # Separately given validation rows take none of the labelled texts away.
     whole = len(pool.folds[-1].train) == len(pool.labelled)
     lessons = pool.folds if whole else [*pool.folds, last]
     callback.phase("asking the teacher", len(lessons) * len(pool.unlabelled))
@@ -136,7 +136,7 @@ def ask(teacher: Teacher, pool: Pool, callback: Callback, stop: Stop) -> Teacher
 
 
 def _answers(teacher: Teacher, pool: Pool, train: Int64, valid: Int64) -> tuple[Float32, Float32 | None] | None:
-    """Return the answers to the unlabelled texts, and those to validation rows, if the teacher can answer them."""
+    """Return the answers for the unlabelled texts, and those for validation rows, if the teacher can give them."""
     asked = np.concatenate([valid, pool.unlabelled])
     rows = pool.known.select(train)
     found = teacher.answers(train, rows, asked)
@@ -155,7 +155,7 @@ def fit_student(
     stop: Stop,
     checkpoints: Checkpoints = NOWHERE,
 ) -> Fitted:
-    """Cross-fit a student: of each fold, on its training rows and the answers of who knows no other labels."""
+    """Cross-fit a student: per fold, on its training rows and the answers of a teacher of these alone."""
     splits = []
     for fold, answer_UC in zip(pool.folds, answers.of_fold, strict=True):
         splits.append(Split(pool.lesson(fold.train, answer_UC, weight), pool.known.select(fold.valid)))
@@ -166,25 +166,25 @@ def fit_student(
 
 
 class Candidate(NamedTuple):
-    """A model that may be the one to keep, and what it is called."""
+    """A model that may be the one to keep, and its name."""
 
     name: str
     fitted: Fitted
 
     @property
     def losses(self) -> Float64:
-        """The cross-entropy of each held-out row."""
+        """Return the cross-entropy of each held-out row."""
         return self.fitted.selected.validation.losses(self.fitted.held_out)
 
 
 def preferred(first: Candidate, others: Sequence[Candidate], doubt: float = 0.0) -> Candidate:
-    """Return the one of least cross-entropy on held-out rows, the same of all; the first without such rows.
+    """Return the candidate with the least cross-entropy on the same held-out rows; the first without such rows.
 
     Args:
-        first: who is kept if the best of the others is no better.
-        others: who may be kept in its place.
-        doubt: the best of the others is kept as well if it is worse by less than so many standard errors. Few rows
-            doubt it more than those to come: see training/README.md.
+        first: the candidate that is kept if the best of the others is no better.
+        others: candidates that may be kept in its place.
+        doubt: the best of the others is also kept if it is worse by less than this many standard errors. A few rows
+            underrate it compared with later rows: see training/README.md.
     """
     if not others or not len(first.losses):
         return first
@@ -193,12 +193,12 @@ def preferred(first: Candidate, others: Sequence[Candidate], doubt: float = 0.0)
 
 
 def worse_by(losses_R: Float64, than_R: Float64, errors: float) -> bool:
-    """Say whether losses of the same rows are above others by so many standard errors of their difference, or more."""
+    """Return whether losses exceed others on the same rows by at least `errors` standard errors of their difference."""
     return not PairedGain.of(losses_R, than_R).beyond(-errors)
 
 
 def scores(answers: TeacherAnswers, candidates: Sequence[Candidate]) -> list[HeldOutScore]:
-    """Return the scores of the teacher, if it has answered held-out rows, and of all candidates, on the same rows."""
+    """Return the scores, on the same rows, of the teacher, if it has answered held-out rows, and of all candidates."""
     validation = candidates[0].fitted.selected.validation
     if not len(validation):
         return []
@@ -209,5 +209,5 @@ def scores(answers: TeacherAnswers, candidates: Sequence[Candidate]) -> list[Hel
 
 
 def interrupted(fitted: Fitted) -> Fitted:
-    """Return a whole fit as one whose successor was ended early."""
+    """Return a complete fit marked as one whose successor was stopped early."""
     return replace(fitted, selected=replace(fitted.selected, interrupted=True))

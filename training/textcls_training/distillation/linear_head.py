@@ -1,8 +1,8 @@
-"""Logistic regression on sentence vectors: its strength and its calibration fitted on rows that it has not seen.
+"""Logistic regression on sentence vectors: its strength and its calibration are fitted on held-out rows.
 
-Some dozens of such fits are made of a few hundred rows. What they share is done once: rows are written in their
-principal components, of which there are no more than rows, and these are scaled so that the loss is about equally
-curved along all (`_Problem`). A fit starts where the last one, of nearly the same rows or a weaker strength, ended.
+Dozens of such fits are made on a few hundred rows. What they share is computed once: rows are expressed in their
+principal components, no more than there are rows, and these are scaled so that the loss is about equally curved along
+all of them (`_Problem`). A fit starts where the previous one, on nearly the same rows or with a weaker strength, ended.
 
 Shapes: R rows, D width of a vector, K components and one for the bias, C labels.
 """
@@ -20,18 +20,18 @@ from textcls_training.models.calibration import AnyCalibration, LabelSetCalibrat
 
 # Inverse weight decays, as scikit-learn's C; vectors have length 1. A stronger one is tried if the last was the best.
 STRENGTHS: Final = (1.0, 10.0, 100.0)
-# If no row can be held out.
+# The strength if no row can be held out.
 _USUAL: Final = 10.0
 _MOST_STEPS: Final = 300
-# Of the bias: else of all biases only the differences are determined.
+# Strength of the bias: without it only the differences between biases are determined.
 _BIAS_DECAY: Final = 1e-6
-# Where the search ends: at this slope along all scaled components, or at this gain, as a share of the loss.
+# When the search ends: at this slope along all scaled components, or at this gain, as a share of the loss.
 _SLOPE: Final = 1e-3
 _GAIN: Final = 1e-6
 
 
 class LinearHead(NamedTuple):
-    """A fitted head: logits = x @ weight_DC + bias_C, of which `calibration` makes honest probabilities."""
+    """A fitted head: logits = x @ weight_DC + bias_C, which `calibration` turns into calibrated probabilities."""
 
     weight_DC: Float64
     bias_C: Float64
@@ -39,11 +39,11 @@ class LinearHead(NamedTuple):
     strength: float
 
     def probabilities(self, x_RD: Float64) -> Float32:
-        """Return what it answers to vectors [R, D]: probabilities [R, C]."""
+        """Return the probabilities [R, C] for vectors [R, D]."""
         return self.calibration.probabilities(x_RD @ self.weight_DC + self.bias_C).astype(np.float32)
 
     def calibrated(self) -> tuple[Float64, Float64]:
-        """Return weights [D, C] and biases [C] whose logits are calibrated as they are."""
+        """Return weights [D, C] and biases [C] whose logits need no calibration."""
         if isinstance(self.calibration, LabelSetCalibration):
             scale_C, shift_C = np.array(self.calibration.scale), np.array(self.calibration.shift)
             return self.weight_DC * scale_C, self.bias_C * scale_C + shift_C
@@ -53,13 +53,13 @@ class LinearHead(NamedTuple):
 def fit(x_RD: Float64, rows: Dataset, classes: int, masks: Sequence[NDArray[np.bool_]]) -> LinearHead:
     """Fit a head whose strength and calibration have the least cross-entropy on held-out rows.
 
-    Where rows may have several labels, that is a logistic regression a label, of one strength.
+    If rows may have several labels, that is one logistic regression per label, all of one strength.
 
     Args:
         x_RD: sentence vectors of length 1.
-        rows: what they are to be answered.
+        rows: their targets.
         classes: how many labels there are.
-        masks: the rows that are held out, of each split.
+        masks: the held-out rows of each split.
     """
     problem = _Problem.of(x_RD, rows.target(classes), several=rows.several)
     held_R = np.concatenate([np.flatnonzero(mask) for mask in masks] or [np.zeros(0, np.int64)])
@@ -78,7 +78,7 @@ def fit(x_RD: Float64, rows: Dataset, classes: int, masks: Sequence[NDArray[np.b
 
 
 class _Problem(NamedTuple):
-    """Rows in their principal components, the last of which is 1 for the bias, and how they came there."""
+    """Rows in their principal components, the last of which is 1 for the bias, and how they were transformed."""
 
     x_RK: Float64
     target_RC: Float32
@@ -88,7 +88,7 @@ class _Problem(NamedTuple):
 
     @classmethod
     def of(cls, x_RD: Float64, target_RC: Float32, *, several: bool) -> Self:
-        """Write rows in their components: no weights outside of their span could matter."""
+        """Express rows in their components: no weights outside their span matter."""
         mean_D = x_RD.mean(0)
         _, singular_K, component_KD = np.linalg.svd(x_RD - mean_D, full_matrices=False)
         component_KD = component_KD[singular_K > 1e-9 * max(singular_K.max(), 1e-9)]
@@ -100,13 +100,13 @@ class _Problem(NamedTuple):
         return self._replace(x_RK=self.x_RK[row_R], target_RC=self.target_RC[row_R])
 
     def zeros(self) -> Float64:
-        """Return weights to begin with."""
+        """Return initial weights."""
         return np.zeros((self.x_RK.shape[1], self.target_RC.shape[1]))
 
     def solve(self, strength: float, start_KC: Float64) -> Float64:
-        """Return the weights of least cost, searched from `start_KC`.
+        """Return the weights of least cost, searching from `start_KC`.
 
-        That is the cross-entropy summed over rows, plus |weights|^2 / (2 strength) of all weights but the bias.
+        The cost is the cross-entropy summed over rows, plus |weights|^2 / (2 strength) for all weights except the bias.
         """
         decay_K1 = np.full((self.x_RK.shape[1], 1), 1 / strength)
         decay_K1[-1] = _BIAS_DECAY
@@ -121,7 +121,7 @@ class _Problem(NamedTuple):
             value += 0.5 * float((decay_K1 * weight_KC**2).sum())
             return value, (x_RK.T @ slope_RC + decay_K1 * weight_KC).ravel()
 
-        from scipy.optimize import minimize  # Late: its import takes as long as to train on a thousand texts.
+        from scipy.optimize import minimize  # Late: its import takes as long as training on a thousand texts.
 
         found = minimize(
             loss,
@@ -133,19 +133,19 @@ class _Problem(NamedTuple):
         return np.asarray(found.x.reshape(-1, classes) * scale_K1)
 
     def _curvature(self, strength: float) -> Float64:
-        """Return [K, 1]: about how curved the cross-entropy is, p (1 - p) of even chances, less of surer answers."""
+        """Return about the curvature of the cross-entropy [K, 1]: p (1 - p) at even chances, less if surer."""
         classes = self.target_RC.shape[1]
         share = (classes - 1) / classes**2 if classes > 1 else 0.25
         return np.asarray(share / np.sqrt(strength) * (self.x_RK**2).sum(0)[:, None])
 
     def head(self, weight_KC: Float64, calibration: AnyCalibration, strength: float) -> LinearHead:
-        """Return the head of these weights, for vectors as they are given."""
+        """Return the head with these weights, for untransformed vectors."""
         weight_DC = self.component_KD.T @ weight_KC[:-1]
         return LinearHead(weight_DC, weight_KC[-1] - self.mean_D @ weight_DC, calibration, strength)
 
 
 def _softmax_loss(logits_RC: Float64, target_RC: Float32) -> tuple[float, Float64]:
-    """Return the cross-entropy of all rows, of one label each, and its slope along the logits, in their place."""
+    """Return the cross-entropy of all rows, with one label each, and its gradient by the logits, overwriting them."""
     logits_RC -= logits_RC.max(axis=1, keepdims=True)
     right_R = (target_RC * logits_RC).sum(axis=1)
     slope_RC = np.exp(logits_RC, out=logits_RC)
@@ -156,13 +156,13 @@ def _softmax_loss(logits_RC: Float64, target_RC: Float32) -> tuple[float, Float6
 
 
 def _sigmoid_loss(logits_RC: Float64, target_RC: Float32) -> tuple[float, Float64]:
-    """Return the cross-entropy of all labels of all rows, and its slope along the logits."""
+    """Return the cross-entropy of all labels of all rows, and its gradient by the logits."""
     value = np.logaddexp(0, logits_RC).sum() - (target_RC * logits_RC).sum()
     return float(value), sigmoid(logits_RC) - target_RC
 
 
 class _Judged(NamedTuple):
-    """A strength, the calibration that is best on held-out rows, their cross-entropy, and weights to go on from."""
+    """A strength, the best calibration on held-out rows, their cross-entropy, and weights to continue from."""
 
     strength: float
     calibration: AnyCalibration
@@ -171,14 +171,14 @@ class _Judged(NamedTuple):
 
 
 class _HeldOut(NamedTuple):
-    """The splits of a problem, and all held-out rows, split after split."""
+    """The splits of a problem, and all held-out rows, split by split."""
 
     problem: "_Problem"
     masks: Sequence[NDArray[np.bool_]]
     validation: Validation
 
     def judge(self, strength: float, weight_KC: Float64) -> _Judged:
-        """Fit each split, the first from these weights, the next one from those of the last."""
+        """Fit each split, the first from these weights, each further one from those of the previous split."""
         logits = []
         for mask in self.masks:
             weight_KC = self.problem.only(~mask).solve(strength, weight_KC)

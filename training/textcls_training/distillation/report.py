@@ -1,4 +1,4 @@
-"""What held-out labelled rows say of a teacher, of the student, and of the model without unlabelled texts."""
+"""The results on held-out labelled rows of a teacher, the student, and the model without unlabelled texts."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -11,15 +11,15 @@ from textcls_training.fit.validation import Validation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldOutScore:
-    """How somebody does on held-out labelled rows, whose labels he does not know.
+    """The score of a teacher or model on held-out labelled rows, whose labels it does not know.
 
     Attributes:
         name: `teacher`, `labels alone`, `student` (with unlabelled texts), or `student with vectors`.
-        accuracy: share of right answers; where rows may have several labels, of as many answers as there are labels,
-            the most probable of all rows (`textcls_training.fit.validation.RightAnswers`).
-        low: where its interval of 95 % begins (Wilson 1927).
-        high: where it ends.
-        cross_entropy: mean negative log-likelihood of a row's label, or of all that it has and has not, in nats.
+        accuracy: share of right answers; if rows may have several labels, of as many answers as there are labels, the
+            most probable of all rows (`textcls_training.fit.validation.RightAnswers`).
+        low: the lower end of its 95 % interval (Wilson 1927).
+        high: the upper end.
+        cross_entropy: mean negative log-likelihood of a row's label, or of all labels, present or not, in nats.
     """
 
     name: str
@@ -30,7 +30,7 @@ class HeldOutScore:
 
     @classmethod
     def of(cls, name: str, probability_RC: Float64, validation: Validation) -> "HeldOutScore":
-        """Score probabilities of held-out rows, of which there is at least one."""
+        """Score the probabilities of held-out rows, at least one."""
         accuracy = share(*validation.right(probability_RC))
         loss = float(validation.losses(probability_RC).mean())
         return cls(name=name, accuracy=accuracy.value, low=accuracy.low, high=accuracy.high, cross_entropy=loss)
@@ -38,17 +38,17 @@ class HeldOutScore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DistillationReport:
-    """What unlabelled texts have brought.
+    """The effect of the unlabelled texts.
 
     Attributes:
-        teacher: who answered them.
-        given: unlabelled texts that were given.
-        copies: how many were left out because labelled rows hold the same tokens.
+        teacher: the name of the teacher that answered them.
+        given: the number of unlabelled texts given.
+        copies: how many were left out because labelled rows contain the same tokens.
         used: how many were answered.
-        weight: how much each counts, a labelled row counting 1; 0 where held-out rows preferred the model without them.
-        rows: held-out labelled rows.
-        scores: what they say.
-        kept: whose model was saved, by the name of its score.
+        weight: the weight of each, a labelled row having 1; 0 if held-out rows preferred the model without them.
+        rows: the number of held-out labelled rows.
+        scores: the scores on these rows.
+        kept: the model that was saved, by the name of its score.
     """
 
     teacher: str
@@ -61,11 +61,11 @@ class DistillationReport:
     kept: str
 
     def score(self, name: str) -> HeldOutScore | None:
-        """Return the score of that name."""
+        """Return the score with that name."""
         return next((score for score in self.scores if score.name == name), None)
 
     def conclusion(self) -> str:
-        """Return what to think of it, in a sentence."""
+        """Return the conclusion in one sentence."""
         teacher, kept, alone = map(self.score, (TEACHER, self.kept, LABELS_ALONE))
         if not self.rows and not self.weight:
             return (

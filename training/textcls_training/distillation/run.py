@@ -1,4 +1,4 @@
-"""From labelled and unlabelled texts to a student, if held-out labelled rows want one."""
+"""From labelled and unlabelled texts to a student, if held-out labelled rows prefer one."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -29,24 +29,24 @@ from textcls_training.vectors import sentence_encoder
 from textcls_training.vectors.sentence_encoder import SentenceEncoder
 from textcls_training.vectors.word_vectors import WordVectors
 
-# What an unlabelled text counts if held-out rows want it at all; a labelled row counts 1.
+# The weight of an unlabelled text, if held-out rows prefer using them; a labelled row has 1.
 WEIGHT: Final = 1.0
-# Passes at least of the student of another teacher: an answer says more of a text than a label, so that more of them
-# are worth it where texts are many.
+# The least number of passes of the student of another teacher: an answer says more about a text than a label, so more
+# passes are worth it with many texts.
 LEAST_PASSES: Final = 3
-# By so many standard errors held-out rows have to prefer the labels alone to the student of another teacher, unless
-# they prefer them to that teacher, too, by as many.
+# By how many standard errors held-out rows must prefer the labels alone to the student of another teacher, unless they
+# also prefer them to that teacher by as many.
 DOUBT: Final = 1.5
 
 
 @dataclass(frozen=True, slots=True)
 class DistillationOutcome:
-    """What came of unlabelled texts.
+    """The outcome of training with unlabelled texts.
 
     Attributes:
         fitted: the model to keep.
-        report: what held-out rows say; None if somebody has ended the training before.
-        metadata: what the file says of it; None if the model has not learned from them.
+        report: the results on held-out rows; None if the training was stopped before.
+        metadata: what the file says about the unlabelled texts; None if the model has not learned from them.
     """
 
     fitted: Fitted
@@ -55,16 +55,16 @@ class DistillationOutcome:
 
 
 class Distillation:
-    """Unlabelled texts, and who answers them: made before the work, so that what is missing is told early."""
+    """Unlabelled texts and their teacher: created before the work, so that anything missing is reported early."""
 
     def __init__(self, unlabelled: UnlabelledTexts, config: TrainConfig) -> None:
-        """Check what was given, and load the teacher, if it is an encoder.
+        """Check the input, and load the teacher if it is an encoder.
 
         Raises:
-            ConfigError: there are both a teacher and probabilities.
+            ConfigError: both a teacher and probabilities are given.
             InputError: there are no texts, or no such teacher.
             MissingExtraError: sentence-transformers is not installed.
-            SurroundingsError: there can be no cache.
+            SurroundingsError: the cache cannot be created.
         """
         if not unlabelled.texts:
             copies = ", only duplicates of labelled ones" if unlabelled.copies else " with a word or symbol"
@@ -81,12 +81,12 @@ class Distillation:
 
     @property
     def answered(self) -> bool:
-        """Whether somebody else than the model itself answers."""
+        """Return whether the teacher is not the model itself."""
         return self._encoder is not None or self._unlabelled.probability_UC is not None
 
     @property
     def teacher_sha256(self) -> str | None:
-        """The hash of the encoder that answers; None if none does."""
+        """Return the hash of the encoder that is the teacher; None if the teacher is no encoder."""
         return None if self._encoder is None else self._encoder.fingerprint
 
     def run(
@@ -100,17 +100,17 @@ class Distillation:
         stop: Stop,
         checkpoints: Checkpoints = NOWHERE,
     ) -> DistillationOutcome:
-        """Let the teacher answer and the student learn, and keep whom held-out rows prefer.
+        """Ask the teacher, train the student, and keep the model that held-out rows prefer.
 
         Args:
             given: the labelled texts.
-            valid: validation rows that were given as such.
-            dataset: the labelled texts as training counts them.
+            valid: explicitly given validation rows.
+            dataset: the labelled texts as a data set.
             part: the number of the split that holds out each of them.
-            alone: the model of the labelled texts alone.
-            callback: told of progress.
-            stop: by which somebody may end it; what is kept is then `alone`.
-            checkpoints: where fits keep their states.
+            alone: the model trained on the labelled texts alone.
+            callback: notified of progress.
+            stop: requests an early stop; `alone` is kept then.
+            checkpoints: where fits save their states.
 
         Raises:
             ConfigError: training diverged.
@@ -148,7 +148,7 @@ class Distillation:
         return DistillationOutcome(kept.fitted, report, self._metadata(report) if report.weight else None)
 
     def _doubt(self, answers: distil.TeacherAnswers, alone: Candidate) -> float:
-        """Return by how many standard errors the labels alone must be better to be kept."""
+        """Return by how many standard errors the model of the labels alone must be better to be kept."""
         validation = alone.fitted.selected.validation
         if not self.answered or not len(validation):
             return 0.0
@@ -160,7 +160,7 @@ class Distillation:
     def _ways(self, given: LabelledTexts, pool: Pool, alone: Fitted) -> Iterator[tuple[str, ResolvedConfig]]:
         """Yield the students that are tried, the simplest first.
 
-        Vectors that nobody has asked for help some students of a teacher, and harm others.
+        Vectors that were not asked for help some students of a teacher, and harm others.
         """
         vectors = alone.config.vectors
         if self.answered and self._config.vectors is None and vectors is not None:
@@ -182,7 +182,7 @@ class Distillation:
         hashes = hashes_of(texts)
         rows, with_valid = len(given.texts), len(given.texts) + (len(valid.texts) if valid else 0)
         names, labelled, corpus = given.label_names(), np.arange(rows), Corpus.of(texts, alone.config.max_tokens)
-        # Their types have other numbers among those of all texts.
+        # Their types have different numbers among those of all texts.
         known = dataset._replace(corpus=corpus.select(np.arange(with_valid)))
         if valid is None:
             folds = [Fold(labelled[part != i], labelled[part == i]) for i in range(alone.folds)]
@@ -222,7 +222,7 @@ class Distillation:
         return SelfTeacher(pool.corpus, hashes, pool.classes, config, stop, checkpoints)
 
     def _given(self, probability_UC: Float32, hashes: Int64, pool: Pool) -> Float32:
-        """Return the probabilities of all texts of the pool; NaN of labelled texts that nobody has answered."""
+        """Return the probabilities of all texts of the pool; NaN for labelled texts without given ones."""
         found_PC = np.full((len(hashes), pool.classes), np.nan, np.float32)
         found_PC[pool.unlabelled] = probability_UC
         for i, number in enumerate(hashes[: pool.unlabelled[0]].tolist()):
@@ -231,7 +231,7 @@ class Distillation:
         return found_PC
 
     def _resolved(self, given: LabelledTexts, pool: Pool, alone: Fitted, vectors: WordVectors | None) -> ResolvedConfig:
-        """Decide by labelled and unlabelled texts together; by labelled ones alone, which features are read."""
+        """Decide by labelled and unlabelled texts together, but which features are read by labelled ones alone."""
         config = self._config
         if alone.config.model.embedding == "rows":
             config = replace(config, ngrams=alone.config.features.ngram_sizes)
@@ -243,7 +243,7 @@ class Distillation:
         impl: Trainers = "compiled" if machines else alone.config.impl
         label_rows = None
         if pool.known.several:
-            # As if the unlabelled texts had each label as often.
+            # As if each label were equally frequent in the unlabelled texts.
             of_labelled = np.median(pool.known.select(pool.labelled).label_mass(pool.classes))
             label_rows = float(of_labelled) * len(texts) / len(given.texts)
         found = resolve(
@@ -261,7 +261,7 @@ class Distillation:
         return one_vs_rest(found, config, pool.classes) if machines else replace(found, refit=True)
 
     def _metadata(self, report: DistillationReport) -> dict[str, Any]:
-        """Return what the file says of the unlabelled texts it has learned from."""
+        """Return what the file says about the unlabelled texts that the model has learned from."""
         encoded = {} if self._encoder is None else {"teacher_sha256": self._encoder.fingerprint}
         return {
             "teacher": report.teacher,
@@ -273,7 +273,7 @@ class Distillation:
 
 
 def _with_targets_of(known: Dataset, more: Dataset) -> Dataset:
-    """Return rows whose last ones are to be answered as `more` says; those before as they are."""
+    """Return the rows with the targets of the last ones replaced by those of `more`; those before stay as they are."""
     rationale = known.rationale
     if rationale is not None:
         rationale = np.concatenate([rationale, np.zeros(len(known.corpus.token) - len(rationale), np.bool_)])

@@ -1,7 +1,7 @@
-"""Who answers unlabelled texts: a sentence encoder under a linear head, the model itself, or somebody elsewhere.
+"""Teachers, which label unlabelled texts: a sentence encoder under a linear head, the model itself, or given answers.
 
-All texts of a run, labelled ones, validation rows and unlabelled ones, stand in one pool and are named by their numbers
-there. A teacher has no labels of its own; each time it is asked it learns anew from those that it is given.
+All texts of a run, labelled ones, validation rows and unlabelled ones, are in one pool and referred to by their numbers
+there. A teacher has no labels of its own; each time it is asked it learns anew from those it is given.
 
 Shapes: T texts to learn from, A texts that are asked, C labels.
 """
@@ -30,7 +30,7 @@ _LEAST: Final = np.float32(1e-4)
 
 
 class Teacher(Protocol):
-    """Who answers unlabelled texts.
+    """A teacher for unlabelled texts.
 
     Attributes:
         name: for people, and for the metadata of the file.
@@ -39,10 +39,9 @@ class Teacher(Protocol):
     name: str
 
     def answers(self, text_T: Int64, rows: Dataset, asked_A: Int64) -> Float32 | None:
-        """Learn from the texts `text_T` alone, and return calibrated probabilities [A, C] of the texts `asked_A`.
+        """Learn only from the texts `text_T`, and return calibrated probabilities [A, C] of the texts `asked_A`.
 
-        `rows` are these texts with what they are to be answered. None if one of them is not known, or if a stop was
-        requested.
+        `rows` are the former with their targets. None if an answer is not known, or if a stop was requested.
         """
 
 
@@ -50,12 +49,12 @@ class EncoderTeacher:
     """A linear head on sentence vectors."""
 
     def __init__(self, name: str, vectors: Float16, hashes: Int64, classes: int) -> None:
-        """Take the vectors and hashes of all texts of the pool."""
+        """Store the vectors and hashes of all texts of the pool."""
         self.name, self._vectors, self._hashes, self._classes = name, vectors, hashes, classes
 
     def answers(self, text_T: Int64, rows: Dataset, asked_A: Int64) -> Float32:
-        """Fit a head on `text_T`, and let it answer."""
-        # Sums of products depend on how many threads share them.
+        """Fit a head on `text_T`, and return its answers."""
+        # Sums of products depend on the number of threads that share them.
         with threadpool_limits(1):
             masks = list(masks_of(self._hashes[text_T], rows.labels))
             head = linear_head.fit(as_float64(self._vectors[text_T]), rows, self._classes, masks)
@@ -76,12 +75,12 @@ class SelfTeacher:
         stop: Stop,
         checkpoints: Checkpoints = NOWHERE,
     ) -> None:
-        """Take the tokens and hashes of all texts of the pool, how the model is trained, and where it is kept."""
+        """Store the tokens and hashes of all texts, how the model is trained, and where it is kept."""
         self._checkpoints, self._asked = checkpoints, 0
         self._pool, self._hashes, self._classes, self._config, self._stop = pool, hashes, classes, config, stop
 
     def answers(self, text_T: Int64, rows: Dataset, asked_A: Int64) -> Float32 | None:
-        """Cross-fit the model on `text_T`, which calibrates it, and let that of all of them answer."""
+        """Cross-fit the model on `text_T`, which calibrates it, and return the answers of the model of all of them."""
         rows = rows._replace(rationale=None)
         splits = [rows.split(mask) for mask in masks_of(self._hashes[text_T], rows.labels)]
         self._asked += 1
@@ -96,19 +95,19 @@ class SelfTeacher:
 
 
 class GivenAnswers:
-    """Somebody's probabilities, made honest by those of the labelled texts that he has answered, too.
+    """Given probabilities, calibrated by those given for labelled texts.
 
-    Of hard answers, 1 for a label and 0 for the others, that makes probabilities that are as often right as he is.
+    Hard answers, 1 for a label and 0 for the others, become probabilities that are right as often as their source is.
     """
 
     name = "given probabilities"
 
     def __init__(self, probability_PC: Float32) -> None:
-        """Take the probabilities of all texts of the pool; a row of NaN where he has said nothing."""
+        """Store the probabilities of all texts of the pool; a row of NaN for texts without an answer."""
         self._probability_PC = probability_PC
 
     def answers(self, text_T: Int64, rows: Dataset, asked_A: Int64) -> Float32 | None:
-        """Return what was given, calibrated by what was given of `text_T`; None if a text was not answered."""
+        """Return the given probabilities, calibrated by those of `text_T`; None if a text has none."""
         asked_AC = self._probability_PC[asked_A]
         if np.isnan(asked_AC).any():
             return None
@@ -122,6 +121,6 @@ class GivenAnswers:
 
 
 def _logits(probability_RC: Float32, *, several: bool) -> Float32:
-    """Return logits of probabilities, of which none is less than one in ten thousand; of several labels no more."""
+    """Return logits of probabilities clipped to at least one in ten thousand; with several labels on both sides."""
     log_RC = np.log(np.maximum(probability_RC, _LEAST))
     return log_RC - np.log(np.maximum(1 - probability_RC, _LEAST)) if several else log_RC

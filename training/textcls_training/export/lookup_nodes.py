@@ -1,10 +1,10 @@
-"""The lookup tables of a saved model as ONNX nodes: the row of a hash, and rows out of few bits.
+"""The lookup tables of a saved model as ONNX nodes: the row of a hash, and the decoding of low-bit rows.
 
-What depends on constants alone ONNX Runtime computes once, when it loads the file. The names of constants stand in the
-file, and stay.
+ONNX Runtime computes what depends only on constants once, when it loads the file. The names of constants are part of
+the file, and must not change.
 
-Shapes: R rows, G groups of columns, Y columns of a group, X = Y + 1, as in `textcls_training.export`; B blocks of a
-perfect hash, F flags, Z bytes of flags, H bytes of a group at 4 bits a column.
+Shapes: R rows, G groups of columns, Y columns per group, X = Y + 1, as in `textcls_training.export`; B blocks of a
+perfect hash, F flags, Z bytes of flags, H bytes per group at 4 bits per column.
 """
 
 import numpy as np
@@ -26,14 +26,14 @@ def row_of_hash(g: GraphBuilder, hashes: str, places: tuple[str, str], index: Pe
     block = g.node("BitwiseAnd", hashes, g.constant(len(index.displacement) - 1, np.int32))
     moved = g.node("BitwiseXor", hashes, g.node("Gather", displacement, block))
     slot = g.node("Mod", moved, g.constant(index.slots, np.int32))
-    # Of the right fingerprint the row is left; of others some high bit, which is more than any row.
+    # With the right fingerprint the row is left; with others some high bit, which exceeds any row.
     high = g.node("BitwiseAnd", hashes, g.constant(FINGERPRINT - 2**32, np.int32))
     row = g.node("BitwiseXor", high, g.node("Gather", entry_of_slot, slot))
     return g.node("Clip", row, g.constant(-1, np.int32), g.constant(index.absent, np.int32))
 
 
 def _ranks(g: GraphBuilder, flags: NDArray[np.bool_], first: int, name: str) -> str:
-    """Return `first` for the first raised flag, and so on, int32; -1 where none is raised; from one bit a flag."""
+    """Return `first` for the first raised flag, and so on, int32; -1 for flags not raised; from one bit per flag."""
     byte_Z = g.constant(np.packbits(flags), np.uint8, name)
     byte_Z = g.node("Cast", byte_Z, to=TensorProto.INT32)
     bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.int32)
@@ -60,7 +60,7 @@ def perfect_hash_nodes(g: GraphBuilder, index: PerfectHash, name: str) -> tuple[
         used[slot_R] = True
         ranks.append(_ranks(g, used, end - len(slot_R), f"{name}_slots_{i}"))
     row_of_slot = g.node("Max", *ranks)
-    # Of an unused slot the row is -1, and the fingerprint the last one, 0.
+    # For an unused slot the row is -1, and the fingerprint the last one, 0.
     byte_R = np.append(index.fingerprint_R, np.uint8(0))
     wide_R = g.node("Cast", g.constant(byte_R, np.uint8, f"{name}_fingerprints"), to=TensorProto.UINT32)
     high_R = g.node("BitShift", wide_R, g.constant(24, np.uint32), direction="LEFT")
@@ -72,7 +72,7 @@ def perfect_hash_nodes(g: GraphBuilder, index: PerfectHash, name: str) -> tuple[
 
 
 def _loaded(g: GraphBuilder, x: str) -> str:
-    """Return `x` as a loaded table holds it."""
+    """Return `x` in the type of a loaded table."""
     return g.node("Cast", x, to=helper.np_dtype_to_tensor_dtype(np.dtype(quantize.LOADED_TYPE)))
 
 
@@ -87,7 +87,7 @@ def dequantized_rows(g: GraphBuilder, rows: QuantizedRows, name: str) -> str:
 
 
 def _steps(g: GraphBuilder, rows: QuantizedRows, name: str) -> str:
-    """Return the columns [R, G, Y] in steps, from one byte each or from half of one."""
+    """Return the columns [R, G, Y] in steps, from one byte or half a byte each."""
     if rows.bits == 8:
         return g.node("Cast", g.constant(rows.step_RGY, np.int8, f"{name}_columns"), to=TensorProto.FLOAT)
     count, groups, columns = rows.step_RGY.shape
@@ -114,7 +114,7 @@ def indexed_rows(g: GraphBuilder, tables: LookupTables) -> str:
 
 
 def _rows_of_view(g: GraphBuilder, tables: LookupTables, kind: int, view: int) -> str:
-    """Return the rows of a kind in a view [R, G, X]: zero where the kind adds nothing to it."""
+    """Return the rows of a kind in a view [R, G, X]: zero if the kind adds nothing to it."""
     rows = tables.kinds[kind][view]
     if rows is None:
         zero = g.constant(0, quantize.LOADED_TYPE)

@@ -1,4 +1,4 @@
-"""Quantisation: rows in few bits. Shapes as in `textcls_training.export`."""
+"""Quantisation: low-bit rows. Shapes as in `textcls_training.export`."""
 
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -10,23 +10,23 @@ from textcls.errors import ConfigError
 from textcls_training.data.arrays import Float32
 from textcls_training.models.constants import TINY
 
-# What a loaded table holds; half of what 32 bits take, and exact to 1 in 2,000 from 6e-5 up, to 3e-8 below it, where a
-# step is 1 in 254 or in 14 of the largest column.
+# The type of a loaded table; half the size of 32 bits, and exact to 1 in 2,000 from 6e-5 up, to 3e-8 below it, whereas
+# a step is 1 in 254 or in 14 of the largest column.
 LOADED_TYPE: type[np.floating] = np.float16
 
-# The largest number that a loaded table can hold: 65,504.
+# The largest number that a loaded table can represent: 65,504.
 LARGEST: Final = float(np.finfo(np.float16).max)
 
 
 @dataclass(frozen=True, slots=True)
 class QuantizedRows:
-    """Rows in 8 or 4 bits a column, with a scale for each group.
+    """Rows with 8 or 4 bits per column, and a scale for each group.
 
     Attributes:
-        bits: the bits of a column. The words, which are sums of many rows, have 8; sequences and n-grams 4.
+        bits: the bits per column. Words, which are sums of many rows, have 8; sequences and n-grams 4.
         step_RGY: columns, in steps of the scale.
         scale_RG: as a fraction of `largest`; below 6e-5 of it digits are lost, below 3e-8 the row is zero: an error of
-            at most 3e-8 of `largest` a step.
+            at most 3e-8 of `largest` per step.
         largest: the largest scale.
         squared_norm_R: squared feature norms: sums of squared weights.
     """
@@ -42,7 +42,7 @@ class QuantizedRows:
         """Quantise rows.
 
         Raises:
-            ConfigError: a loaded table could not hold a number of them.
+            ConfigError: a loaded table could not represent one of the numbers.
         """
         _check_range(column_RGY)
         _check_range(squared_norm_R)
@@ -55,12 +55,12 @@ class QuantizedRows:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Rows, groups, and columns with the squared norm."""
+        """Return the numbers of rows, groups, and columns with the squared norm."""
         rows, groups, columns = self.step_RGY.shape
         return rows, groups, columns + 1
 
     def dequantized(self) -> Float32:
-        """Return columns and squared norm [R, G, X], exact to what a loaded table holds."""
+        """Return columns and squared norm [R, G, X], exactly as in a loaded table."""
         scale_RG1 = (self.scale_RG.astype(np.float32) * np.float32(self.largest))[..., None]
         column_RGY = self.step_RGY.astype(np.float32) * scale_RG1
         squared_norm_RG1 = np.broadcast_to(self.squared_norm_R[:, None, None], scale_RG1.shape)

@@ -14,7 +14,7 @@ from textcls_training.data.feature_space import sequence_hashes
 from textcls_training.export.perfect_hash import PerfectHash
 from textcls_training.export.quantize import QuantizedRows
 
-# The score of padding: it takes no part in a softmax, and 16 bits can hold it.
+# The score of padding: it has no effect in a softmax, and fits into 16 bits.
 NO_SCORE: Final = -3e4
 
 
@@ -24,14 +24,14 @@ class LookupTables:
 
     Attributes:
         features: what a token owns.
-        folded: whether columns are values and a score, or else those of a vector.
-        index: perfect hash of words, behind them sequences, and behind these, with vectors, words out of training.
-        kinds: for each kind in the index, its rows in each view, their n-grams included; None where a kind is not
-            part of a view, and adds nothing to it.
+        folded: whether columns are values and a score, or those of a vector.
+        index: perfect hash of words, followed by sequences, and then, with vectors, words not seen in training.
+        kinds: for each kind in the index, its rows in each view, including their n-grams; None if a kind is not part of
+            a view, and adds nothing to it.
         ngram_index: perfect hash of n-grams; None without.
-        ngram_rows: of n-grams in the last view; None without.
-        distinct: for each group, whether each distinct token of a text counts once, see `HashedView`; only folded
-            tables can say so.
+        ngram_rows: the rows of n-grams in the last view; None without.
+        distinct: for each group, whether each distinct token of a text counts once, see `HashedView`; only possible
+            with folded tables.
     """
 
     features: FeatureConfig
@@ -44,7 +44,7 @@ class LookupTables:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Groups and columns of all views together (G, X)."""
+        """Return groups and columns of all views together (G, X)."""
         shapes = [self.view_shape(view) for view in range(len(self.kinds[0]))]
         return sum(groups for groups, _ in shapes), shapes[0][1]
 
@@ -55,7 +55,7 @@ class LookupTables:
         return rows.shape[1:]
 
     def reserved_rows(self, groups: int) -> Float32:
-        """Return the rows behind those of a table [2, G, X]: that of padding, and that of absent features."""
+        """Return the rows after those of a table [2, G, X]: that of padding, and that of absent features."""
         reserved_2GX = np.zeros((2, groups, self.shape[1]), np.float32)
         if self.folded:
             reserved_2GX[0, :, -2] = NO_SCORE
@@ -63,7 +63,7 @@ class LookupTables:
         return reserved_2GX
 
     def table(self) -> Float32:
-        """Return the rows of all kinds in all views, and those that are reserved [R + 2, G, X]."""
+        """Return the rows of all kinds in all views, and the reserved ones [R + 2, G, X]."""
         views = []
         for view, of_view in enumerate(zip(*self.kinds, strict=True)):
             shape, parts = self.view_shape(view), []
@@ -73,7 +73,7 @@ class LookupTables:
         return np.concatenate(views, 1)
 
     def word_weights(self, words: Sequence[str]) -> Float32:
-        """Return how much each word counts in the first view; one without a row of its own counts most: 1."""
+        """Return the weight of each word in the first view; one without its own row has the highest: 1."""
         square = self.table()[self.index.rows(features.word_hashes(words)), 0, -1]
         found: Float32 = np.sqrt(np.where(square == 0, 1, square))
         return found
@@ -95,7 +95,7 @@ class LookupTables:
         return padding_BT, token_BTGX
 
     def _token_sums(self, corpus: Corpus, table_RGX: Float32) -> Float32:
-        """Return the sum of the rows of each token of all texts, end to end [tokens, G, X]."""
+        """Return the sum of the rows of each token of all texts, concatenated [tokens, G, X]."""
         word = features.word_hashes(corpus.types)
         sum_of_type = table_RGX[self.index.rows(word)]
         if self.ngram_index is not None and self.ngram_rows is not None:
@@ -106,7 +106,7 @@ class LookupTables:
             row = np.where(exist, self.ngram_index.rows(hashes), self.ngram_index.absent)
             sum_of_type[outside, -ngram_RGX.shape[1] :] += ngram_RGX[row].sum(1)
         token_NGX = sum_of_type[corpus.token]
-        # A text has one place more than tokens, so the texts before it shift the places of a token.
+        # A text has one more place than tokens, so the texts before it shift the places of a token.
         text_N = np.repeat(np.arange(len(corpus)), np.diff(corpus.start))
         first_N, last_N = np.arange(len(corpus.token)) + text_N, corpus.start[1:][text_N] + text_N
         orders = self.features.orders
@@ -119,7 +119,7 @@ class LookupTables:
 
 
 def _log_repeats(corpus: Corpus) -> Float32:
-    """Return the logarithm of how often each token of all texts, end to end, comes in its text."""
+    """Return the logarithm of how often each token of all texts, concatenated, occurs in its text."""
     text = np.repeat(np.arange(len(corpus)), np.diff(corpus.start))
     _, which, times = np.unique(text * len(corpus.types) + corpus.token, return_inverse=True, return_counts=True)
     log_U: Float32 = np.log(times.astype(np.float32))

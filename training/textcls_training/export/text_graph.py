@@ -3,9 +3,9 @@
 `token_nodes` repeats the token rule and the hashes, `lookup_nodes` reads the tables. Every node costs about a
 microsecond, whatever it does to one short text, so there are few.
 
-Shapes: B texts, T tokens (one column of padding at the least, unless the text is cut), K hashes of a token (its word
-and the sequences that it is part of), U tokens out of vocabulary, N n-grams of a token; R, W, G, Y and X as in
-`textcls_training.export`. The front axis of 1 is what K hashes are joined along.
+Shapes: B texts, T tokens (at least one column of padding, unless the text is truncated), K hashes of a token (its word
+and the sequences that contain it), U tokens out of vocabulary, N n-grams of a token; R, W, G, Y and X as in
+`textcls_training.export`. K hashes are joined along the leading axis of 1.
 """
 
 import numpy as np
@@ -63,7 +63,7 @@ def build_text_graph(tables: LookupTables, max_tokens: int) -> onnx.ModelProto:
 
 
 def _row_outputs(tables: LookupTables) -> list[onnx.ValueInfoProto]:
-    """Return what else the graph gives: the rows of each token, and those of n-grams."""
+    """Return the other outputs of the graph: the rows of each token, and those of n-grams."""
     groups, columns = tables.shape
     kinds: list[str | int] = ["kinds", "batch", "tokens", groups, columns]
     outputs = [helper.make_tensor_value_info("rows", TensorProto.FLOAT, kinds)]
@@ -75,7 +75,7 @@ def _row_outputs(tables: LookupTables) -> list[onnx.ValueInfoProto]:
 
 def _out_of_vocabulary(g: GraphBuilder, row_KBTGX: str) -> str:
     """Return which tokens [1, B, T, 1, 1] are out of vocabulary: words that the tables do not have."""
-    # Any other word has a squared norm in the last view, and so has padding.
+    # Any other word has a squared norm in the last view, and so does padding.
     from_, to = g.integers(0, -1, -1), g.integers(1, 2**31, 2**31)
     squared_norm_1BT11 = g.node("Slice", row_KBTGX, from_, to, g.integers(0, 3, 4))
     return g.node("Equal", squared_norm_1BT11, g.constant(0, np.float32))
@@ -91,7 +91,7 @@ def _add_ngrams(
     tokens_BT: str,
     total: str,
 ) -> None:
-    """Name `total` the sums of all tokens [B, T, G, X], with the n-grams of those that are out of vocabulary."""
+    """Add `total`, the sums of all tokens [B, T, G, X], with the n-grams of those out of vocabulary."""
     row_RGX = dequantized_rows(g, rows, "ngram")
     ngram_RGX = g.node("Concat", row_RGX, g.constant(tables.reserved_rows(rows.shape[1]), quantize.LOADED_TYPE), axis=0)
     places = perfect_hash_nodes(g, index, "ngram")
@@ -124,10 +124,10 @@ def _add_ngrams(
 
 
 def _count_once(g: GraphBuilder, tables: LookupTables, hash_KBT: str, tokens_BT: str, total: str) -> None:
-    """Name `token` the sums `total` with the logarithm of how often each token comes in its text taken off its scores
-    in the groups in which distinct ones count once.
+    """Add `token`, the sums `total` with the logarithm of how often each token occurs in its text subtracted from its
+    scores in the groups in which distinct ones count once.
 
-    Tokens are told apart by the hash of their word, and by the number of their text in the upper half of 64 bits.
+    Tokens are distinguished by the hash of their word, with the number of their text in the upper half of 64 bits.
     """
     word_BT = g.node("Squeeze", g.node("Slice", hash_KBT, g.integers(0), g.integers(1)), g.integers(0))
     texts = g.node("Squeeze", g.node("Shape", tokens_BT, start=0, end=1))

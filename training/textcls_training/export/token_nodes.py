@@ -1,8 +1,8 @@
-"""Raw text to tokens and their hashes, as ONNX nodes: those of `textcls.model` once more, bit by bit.
+"""Raw text to tokens and their hashes, as ONNX nodes: bit for bit the same as in `textcls.model`.
 
-Shapes: B texts, T tokens (one column of padding at the least, unless the text is cut), K hashes of a token (its word,
+Shapes: B texts, T tokens (at least one column of padding, unless the text is truncated), K hashes of a token (its word,
 its left and its right bigram, its trigrams from the left), U tokens out of vocabulary, X characters of the longest one,
-L characters that n-grams look at, N n-grams of a token. The front axis of 1 is what K hashes are joined along.
+L characters that n-grams look at, N n-grams of a token. K hashes are joined along the leading axis of 1.
 """
 
 import re
@@ -23,7 +23,7 @@ class StringGraphBuilder(GraphBuilder):
     """The operators that read texts."""
 
     def tokenizer(self, text: str, **rule: Any) -> str:
-        """Cut each string into several, which become a new last axis."""
+        """Split each string into several, which become a new last axis."""
         return self.node(
             "Tokenizer", text, domain="com.microsoft", mark=0, pad_value=features.PADDING, mincharnum=1, **rule
         )
@@ -38,17 +38,17 @@ class StringGraphBuilder(GraphBuilder):
 
 
 def token_strings(g: StringGraphBuilder, max_tokens: int) -> str:
-    """Lower-case and cut; return the tokens [1, B, T], `PADDING` where there are none."""
+    """Lower-case and tokenise; return the tokens [1, B, T], `PADDING` after the last ones."""
     # The default locale is missing in slim images; "C" lowers ASCII only.
     lowered_B = g.node("StringNormalizer", "text", case_change_action="LOWER", is_case_sensitive=1, locale="C.UTF-8")
-    # A space at the very end is a token, the padding behind the last word: no column of it has to be joined on.
+    # A space at the very end is a token, the padding after the last word: no column of padding has to be appended.
     ended_1B = g.node("StringConcat", lowered_B, g.constant([[features.PADDING]], object))
     cut_1BT = g.tokenizer(ended_1B, tokenexp=_short(tokenizer.graph_pattern()) + r"|\x{20}\z")
     return g.node("Slice", cut_1BT, g.integers(0), g.integers(max_tokens), g.integers(2))
 
 
 def name_tokens(g: StringGraphBuilder, tokens_1BT: str) -> str:
-    """Name `padding` and `tokens` [B, T], the latter empty at padding; return the tokens with their padding [B, T]."""
+    """Add `padding` and `tokens` [B, T], the latter empty at padding; return the tokens with their padding [B, T]."""
     tokens_BT = g.node("Squeeze", tokens_1BT, g.integers(0))
     g.node("Equal", tokens_BT, g.constant(features.PADDING, object), name="padding")
     g.node("Where", "padding", g.constant("", object), tokens_BT, name="tokens")
@@ -56,7 +56,7 @@ def name_tokens(g: StringGraphBuilder, tokens_1BT: str) -> str:
 
 
 def text_graph_values(groups: int, columns: int) -> tuple[onnx.ValueInfoProto, list[onnx.ValueInfoProto]]:
-    """Return the input of a text graph, and what every one gives."""
+    """Return the input of a text graph, and the outputs of every one."""
     ragged: list[str | int] = ["batch", "tokens"]
     outputs = [
         helper.make_tensor_value_info("tokens", TensorProto.STRING, ragged),
@@ -68,7 +68,7 @@ def text_graph_values(groups: int, columns: int) -> tuple[onnx.ValueInfoProto, l
 
 
 def _short(pattern: str) -> str:
-    """Write the characters beyond ASCII as themselves, which takes half the space; surrogates have no other form."""
+    """Write non-ASCII characters as themselves, which takes half the space; surrogates have no other form."""
 
     def itself(found: re.Match[str]) -> str:
         point = int(found[1], 16)
@@ -78,17 +78,17 @@ def _short(pattern: str) -> str:
 
 
 def word_hashes(g: StringGraphBuilder, tokens_1BT: str, config: FeatureConfig) -> str:
-    """Return the hashes [K, B, T] of each token's word and of the sequences that it is part of, from the left."""
+    """Return the hashes [K, B, T] of each token's word and of the sequences that contain it, from the left."""
     word_1BT = g.murmur(tokens_1BT, 0)
     if not config.bigrams:
         return word_1BT
     scaled_1BT = g.node("Mul", g.shift(word_1BT, 1, features.START), g.constant(features.BIGRAM_MULTIPLIER, np.uint32))
     left_1BT = g.node("Add", scaled_1BT, word_1BT)
-    # The right bigram of a token is the left one of what follows, be it padding; behind a cut there is none: 0.
+    # The right bigram of a token is the left one of what follows, even padding; after a truncation there is none: 0.
     found = [word_1BT, left_1BT, g.shift(left_1BT, -1, 0)]
     if config.trigrams:
         found.append(_trigrams(g, tokens_1BT, word_1BT, left_1BT))
-        # Twice by one: nothing can be moved by two where there is one place.
+        # Twice by one: nothing can be moved by two if there is only one place.
         for _ in range(2):
             found.append(g.shift(found[-1], -1, 0))
     return g.node("Concat", *found, axis=0)
@@ -111,22 +111,22 @@ def ngram_hashes(g: StringGraphBuilder, tokens_U: str, config: FeatureConfig) ->
     An n-gram's hash is linear in the hashes of its characters, so one product with a constant band matrix gives all.
     """
     padding = features.PADDING * config.max_chars
-    # An empty separator means: split into characters. Padded, every token has as many as are looked at.
+    # An empty separator splits into characters. With padding, every token has as many as are looked at.
     character_UX = g.tokenizer(g.node("StringConcat", tokens_U, g.constant(padding, object)), separators=[""])
     code_UX = g.murmur(character_UX, features.CHARACTER_SEED)
     code_UL = g.node("Slice", code_UX, g.integers(0), g.integers(config.max_chars), g.integers(1))
     band_LN, marks_N, last_N = _bands(config)
     hash_UN = g.node("Add", g.node("MatMul", code_UL, g.constant(band_LN, np.uint32)), g.constant(marks_N, np.uint32))
-    # An n-gram exists if the last character that it needs does.
+    # An n-gram exists if its last character does.
     exist_UL = g.node("Not", g.node("Equal", code_UL, g.constant(features.END, np.uint32)))
     return hash_UN, g.node("Gather", exist_UL, g.constant(last_N, np.int64), axis=1)
 
 
 def _bands(config: FeatureConfig) -> tuple[features.Uint32, features.Uint32, NDArray[np.int64]]:
-    """Return, of each n-gram, the factors of the characters [L, N], what the marks add [N], the last character needed.
+    """Return, per n-gram, the factors of the characters [L, N], what the marks add [N], the last character needed.
 
-    Of characters 0 to L - 1, preceded by START and followed by END for ever, the n-gram (n, i) holds i - 1 to
-    i + n - 2. It exists if it holds no second END, and the token has at least two characters.
+    Of characters 0 to L - 1, preceded by START and followed by endless END, the n-gram (n, i) contains i - 1 to i + n -
+    2. It exists if it contains no second END, and the token has at least two characters.
     """
     bands, marks, last = [], [], []
     for n in config.ngram_sizes:
@@ -147,8 +147,8 @@ def _bands(config: FeatureConfig) -> tuple[features.Uint32, features.Uint32, NDA
 
 
 def hash_bits(g: StringGraphBuilder, tokens_BT: str) -> str:
-    """Return the bits of the hashes of each token [B, T, K], 0 and 1, as `bit_embedding.codes` has them: K bits of H
-    hashes of W bits each, the lowest one of the first hash first.
+    """Return the bits of the hashes of each token [B, T, K], 0 and 1, as in `bit_embedding.codes`: K bits of H hashes
+    of W bits each, beginning with the lowest one of the first hash.
     """
     hashes = []
     for seed in SEEDS:

@@ -1,5 +1,5 @@
-"""Learning beside the page of `textcls label`.
+"""Learning in the background of the page of `textcls label`.
 
-learn.py     from answers to a model, the texts to ask for next, and what held-out answers say
-process.py   the same in a process of its own, which ends with the one that asked
+learn.py     from answers to a model, the texts to ask about next, and the results on held-out answers
+process.py   the same in a separate process, which ends with its parent
 """

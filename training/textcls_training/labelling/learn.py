@@ -1,4 +1,4 @@
-"""From answers to a model, the texts to ask for next, and what held-out answers say."""
+"""From answers to a model, the texts to ask about next, and the results on held-out answers."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -23,12 +23,12 @@ from textcls_training.pipeline import training as pipeline
 from textcls_training.pretraining.label_names.nearest import similarities
 from textcls_training.pretraining.mean_vectors import mean_vectors
 
-# Fewer answers, or answers of which fewer than two labels have two, make no model.
+# With fewer answers, or fewer than two labels with two answers, there is no model.
 LEAST_ANSWERS: Final = 8
 LEAST_OF_A_LABEL: Final = 2
-# Texts that are chosen at a time: more than anybody answers before the next training.
+# Texts that are chosen at a time: more than anyone answers before the next training.
 CHOSEN: Final = 100
-# Labels that are named as hints.
+# The number of labels suggested as hints.
 HINTS: Final = 3
 
 
@@ -36,21 +36,21 @@ class Learning:
     """What is kept from one training to the next."""
 
     def __init__(self, texts: Sequence[str], folder: Path, *, several: bool) -> None:
-        """Begin.
+        """Start without a model.
 
         Args:
-            texts: those that are labelled.
+            texts: the texts to label.
             folder: where models are written.
             several: whether a text may have several labels.
         """
         self._texts, self._folder, self._several = texts, folder, several
         self._pool = Pool.of(texts)
         self._number = 0
-        # By the number of answers, what the model of these has said of the pool.
+        # The answers of each model for the pool, by the number of answers that it was trained on.
         self._said: dict[int, list[tuple[str, ...]]] = {}
 
     def learn(self, labels: Sequence[str], answers: Sequence[Annotation]) -> Learned:
-        """Learn from answers: what `Learner.learn` says, whose errors it raises."""
+        """Learn from answers as described in `Learner.learn`, with the same errors."""
         known = [answer.text for answer in answers]
         if not _enough(answers, several=self._several):
             order = self._pool.choose(CHOSEN, known)
@@ -77,8 +77,8 @@ class Learning:
         return LabelledTexts(texts=texts, labels=[answer.labels[0] for answer in answers])
 
     def _changed(self, answers: int) -> float | None:
-        """Return the share of the pool that the model of half the answers has answered otherwise."""
-        # Too early to be half of these, or of more.
+        """Return the share of the pool that the model of half the answers answered differently."""
+        # Too early to be half of these answers, or of more.
         for number in [number for number in self._said if number < answers / 4]:
             del self._said[number]
         half = max((number for number in self._said if number <= answers / 2), default=None)
@@ -88,7 +88,7 @@ class Learning:
         return sum(set(one) != set(other) for one, other in pairs) / max(1, len(self._pool.rows))
 
     def _hints(self, labels: Sequence[str]) -> dict[int, list[str]]:
-        """Return the labels whose names are nearest to texts, where English vectors know both."""
+        """Return the labels whose names are nearest to texts, if English vectors know both."""
         if len(labels) < 2:
             return {}
         corpus = Corpus.of([self._texts[row] for row in self._pool.rows], TrainConfig().max_tokens)
@@ -111,7 +111,7 @@ def _enough(answers: Sequence[Annotation], *, several: bool) -> bool:
 
 
 def _held_out(run: pipeline.TrainingRun, answers: Sequence[Annotation]) -> Mapping[int, bool]:
-    """Return of the texts that were held out whether they were answered as the person did."""
+    """Return for each held-out text whether the model's answer is that of the person."""
     selected, validation = run.selected, run.selected.validation
     if isinstance(validation, LabelSetValidation):
         assert isinstance(selected.calibration, LabelSetCalibration)

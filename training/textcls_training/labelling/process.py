@@ -1,4 +1,4 @@
-"""Learning in a process of its own, so that the page goes on meanwhile. It ends when the one that asked has ended."""
+"""Learning in a separate process, so that the page stays responsive. It ends when its parent has ended."""
 
 import os
 import shutil
@@ -17,17 +17,17 @@ from textcls.errors import SurroundingsError, TextclsError
 from textcls.labelling.answers import Annotation
 from textcls.labelling.learner import Learned
 
-# How much it lets other processes go first.
+# The niceness of the process.
 _NICE: Final = 5
-# Seconds that it has to leave by itself: in the middle of a training it does not look up.
+# Seconds that the process has to end by itself: it does not check in the middle of a training.
 _LEAVE: Final = 2.0
 
 
 class LearningProcess:
-    """A learner whose work another process does, which is started anew if it dies."""
+    """A learner that works in another process, which is restarted if it dies."""
 
     def __init__(self, texts: Sequence[str], *, several: bool) -> None:
-        """Learn from answers to `texts`; a text may have `several` labels, or one."""
+        """Prepare to learn from answers to `texts`; a text may have `several` labels, or one."""
         self._texts, self._several = texts, several
         self._lock, self._closed = Lock(), False
         self._process: BaseProcess | None = None
@@ -35,7 +35,7 @@ class LearningProcess:
         self._connection: Connection[Any, Any] | None = None
 
     def learn(self, labels: Sequence[str], answers: Sequence[Annotation]) -> Learned:
-        """Learn from answers: what `Learner.learn` says, whose errors it raises."""
+        """Learn from answers as described in `Learner.learn`, with the same errors."""
         try:
             connection = self._connected()
             connection.send((list(labels), list(answers)))
@@ -89,7 +89,7 @@ class LearningProcess:
 
 
 def _work(connection: "Connection[Any, Any]", folder: Path, texts: Sequence[str], several: bool) -> None:
-    """Answer until nobody asks any more: the end of the other side, however it came, closes the connection."""
+    """Answer requests until there are no more: the end of the other side, whatever its cause, closes the connection."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         if hasattr(os, "nice"):  # as on all systems but Windows
@@ -106,5 +106,5 @@ def _work(connection: "Connection[Any, Any]", folder: Path, texts: Sequence[str]
                     found = error
                 connection.send(found)
     finally:
-        # Whoever asked removes the folder, unless they were killed.
+        # The parent removes the folder, unless it was killed.
         shutil.rmtree(folder, ignore_errors=True)

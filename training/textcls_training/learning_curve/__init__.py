@@ -1,4 +1,4 @@
-"""Learning curves: how good models of growing shares of the rows are, and what more rows would bring.
+"""Learning curves: the quality of models of growing shares of the rows, and the likely benefit of more rows.
 
 run.py      trains and judges
 showing.py  for a terminal and as a plot

@@ -1,4 +1,4 @@
-"""`textcls curve`: what more rows would bring."""
+"""`textcls curve`: the likely benefit of more rows."""
 
 from pathlib import Path
 

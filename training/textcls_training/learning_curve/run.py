@@ -1,4 +1,4 @@
-"""Models of growing shares of the same rows, judged by rows that all of them leave out.
+"""Models of growing shares of the same rows, judged on rows that all of them leave out.
 
 Shapes: S shares, from the smallest.
 """
@@ -24,7 +24,7 @@ from textcls_training.tuning.judging import answers, right_of
 
 # Each share is twice the one before.
 EIGHTHS: Final = (1, 2, 4, 8)
-# A share of fewer rows tells nothing.
+# A share with fewer rows says nothing.
 LEAST_ROWS: Final = 20
 
 
@@ -33,10 +33,10 @@ class LearningCurve:
     """Models of growing numbers of rows.
 
     Attributes:
-        held_out: rows that judge.
-        rows: how many rows the models have learned from [S], in the mean of the parts that are held out in turn.
-        steps: each beside the one of half its rows, which is the first side of the figures [S]; the first beside
-            itself.
+        held_out: the number of rows that judge.
+        rows: how many rows the models have learned from [S], averaged over the parts that are held out in turn.
+        steps: each model compared with that of half its rows, which is the first side of the figures [S]; the first
+            with itself.
     """
 
     held_out: int
@@ -44,13 +44,13 @@ class LearningCurve:
     steps: Sequence[PairedFigures]
 
     def figures(self) -> dict[str, list[Difference]]:
-        """Return the figures [S] by the names of measures, of which the first decides."""
+        """Return the figures [S] by the names of measures, the first of which decides."""
         several = [] if self.steps[0].micro_f1 is None else [("micro-F1", "micro_f1")]
         named = [*several, ("accuracy", "accuracy"), ("macro-F1", "macro_f1")]
         return {name: [getattr(step, field) for step in self.steps] for name, field in named}
 
     def as_json(self) -> dict[str, Any]:
-        """Return all of it as plain data."""
+        """Return everything as plain data."""
         figures = {name.lower().replace("-", "_"): found for name, found in self.figures().items()}
         points = [
             {"rows": rows} | {name: found[i].as_json() for name, found in figures.items()}
@@ -62,20 +62,20 @@ class LearningCurve:
 def learning_curve(
     given: LabelledTexts, config: TrainConfig, progress: Progress, engine: Engine = HERE
 ) -> LearningCurve:
-    """Return how good models of an eighth, a fourth, a half and all of the rows are that are not held out.
+    """Return the quality of models of an eighth, a quarter, a half and all of the rows that are not held out.
 
     Args:
-        given: rows of one label each, or of several. Parts of them are held out in turn; of many, one.
+        given: rows with one label each, or several. Parts of them are held out in turn; with many rows, one part.
         config: how each model is trained.
-        progress: is told how far it is.
-        engine: who trains; the result is the same whoever does.
+        progress: notified of progress.
+        engine: what trains; the result does not depend on it.
 
     Raises:
         InputError: the rows are too few, or a share of them cannot be trained on.
         SurroundingsError: a file cannot be written.
     """
     given.label_names()
-    # A label that has a column of its own need not be in each share.
+    # A label with its own column need not be in each share.
     given = replace(given, names=())
     folds = judging_folds(given)
     shares = {
@@ -93,7 +93,7 @@ def learning_curve(
 
 
 def _share(given: LabelledTexts, fold: Fold, count: int) -> Fold:
-    """Return a fold that learns from so many eighths of the rows, among them those of any smaller number."""
+    """Return a fold that learns from this many eighths of the rows, including those of any smaller number."""
     part_R = part_of_rows(given.only(fold.train.tolist()), EIGHTHS[-1])
     return Fold(fold.train[part_R < count], fold.held_out)
 
@@ -101,7 +101,7 @@ def _share(given: LabelledTexts, fold: Fold, count: int) -> Fold:
 def _answers(
     given: LabelledTexts, shares: Mapping[int, Sequence[Fold]], config: TrainConfig, progress: Progress, engine: Engine
 ) -> dict[int, list[Sequence[Labels]]]:
-    """Return what models of each share answer to each part that is held out."""
+    """Return the answers of the models of each share for each held-out part."""
     folds = [fold for parts in shares.values() for fold in parts]
     keys = [(count, part) for count, parts in shares.items() for part in range(len(parts))]
     trials = [Trial(f"{count} of 8 parts, held out {part + 1}", config, i) for i, (count, part) in enumerate(keys)]

@@ -1,4 +1,4 @@
-"""A learning curve in words, as a table and as a plot."""
+"""A learning curve as text, as a table and as a plot."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
@@ -18,7 +18,7 @@ _COLOURS: Final = (FOR, AGAINST, NEUTRAL)
 
 
 def verdict(found: LearningCurve) -> str:
-    """Say whether more rows would bring something."""
+    """Return a sentence that says whether more rows would help."""
     name, (*_, last) = next(iter(found.figures().items()))
     said = (
         f"The last doubling of the rows brought {100 * last.difference:+.1f} points of {name} "
@@ -47,7 +47,7 @@ def report(found: LearningCurve) -> Iterator[Table | Text]:
 
 
 def plot(found: LearningCurve) -> "Figure":
-    """Draw the figures over the number of rows, each doubling as far as the one before."""
+    """Draw the figures over the number of rows, on a logarithmic axis."""
     with styled():
         figure, axes = axes_of(5.5, 3.5)
         for colour, (name, values) in zip(_COLOURS, found.figures().items(), strict=False):

@@ -1,4 +1,4 @@
-"""The codes of tokens: bits of their hashes, of which `textcls_torch.models.bit_embedding` makes vectors.
+"""The codes of tokens: bits of their hashes, which `textcls_torch.models.bit_embedding` turns into vectors.
 
 Shapes: V distinct tokens, K bits, H hashes of W bits each.
 """
@@ -13,7 +13,7 @@ from textcls_training.data.arrays import Float32
 
 BITS: Final = 256
 WORD_BITS: Final = 32
-# Seeds of the hashes, none of which `features` uses.
+# Seeds of the hashes, none of them used by `features`.
 SEEDS: Final = tuple(range(201, 201 + BITS // WORD_BITS))
 
 

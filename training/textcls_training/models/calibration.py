@@ -1,4 +1,4 @@
-"""From the logits of all views to probabilities: what validation rows have fitted (`textcls_training.fit`).
+"""From the logits of all views to probabilities, as fitted on validation rows (`textcls_training.fit`).
 
 Shapes: V views, R rows, C labels.
 """
@@ -12,13 +12,13 @@ from textcls_training.data.arrays import Float32, Float64
 
 
 def log_softmax(logits_RC: NDArray[np.floating]) -> Float64:
-    """Return the logarithms of the probabilities [R, C] of logits, whose labels exclude each other."""
+    """Return the log-probabilities [R, C] of logits whose labels exclude each other."""
     shifted_RC = logits_RC - logits_RC.max(1, keepdims=True).astype(np.float64)
     return np.asarray(shifted_RC - np.log(np.exp(shifted_RC).sum(1, keepdims=True)))
 
 
 def softmax(logits_RC: NDArray[np.floating]) -> Float64:
-    """Return the probabilities [R, C] of logits, whose labels exclude each other."""
+    """Return the probabilities [R, C] of logits whose labels exclude each other."""
     power_RC = np.exp(logits_RC - logits_RC.max(1, keepdims=True).astype(np.float64))
     return np.asarray(power_RC / power_RC.sum(1, keepdims=True))
 
@@ -37,7 +37,7 @@ def combine(ensemble_weights: tuple[float, ...], logits_VRC: Float32) -> Float32
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Of one label a text: ensemble weights of the views, at least 0 and summing to 1; the temperature of their sum."""
+    """Calibration for one label per text: ensemble weights, at least 0 and summing to 1; temperature of the sum."""
 
     ensemble_weights: tuple[float, ...]
     temperature: float
@@ -53,10 +53,10 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class PrototypeCalibration(Calibration):
-    """Of prototypes: besides, how much each view and the spelling count in the vector of a text, and the scale.
+    """Calibration for prototypes: also the weights of views and spelling in the vector of a text, and the scale.
 
     Attributes:
-        parts: one a view and one for the spelling, at least 0 and summing to 1.
+        parts: one per view and one for the spelling, at least 0 and summing to 1.
         scale: what cosines are multiplied by.
     """
 
@@ -66,16 +66,16 @@ class PrototypeCalibration(Calibration):
 
 @dataclass(frozen=True, slots=True)
 class LabelSetCalibration:
-    """Of several labels a text: ensemble weights, and of each label a line from logits to log-odds, and a threshold.
+    """Calibration for several labels per text: ensemble weights; per label a line to log-odds, and a threshold.
 
     Attributes:
         ensemble_weights: the ensemble weights of the views, at least 0 and summing to 1.
-        scale: what the logit of each label is multiplied by, above 0.
+        scale: the factor of the logit of each label, above 0.
         shift: what is added to it.
-        thresholds: the probability from which on a label is assigned.
+        thresholds: the probability from which a label is assigned.
         fitted: whether there were enough rows to fit anything.
-        rows: how many held-out rows have each label, where the thresholds are those of the highest F1 that these have
-            chosen; empty where they are others.
+        rows: how many held-out rows have each label, if the thresholds are those with the highest F1 on these rows;
+            empty otherwise.
     """
 
     ensemble_weights: tuple[float, ...]
@@ -87,7 +87,7 @@ class LabelSetCalibration:
 
     @property
     def temperature(self) -> float:
-        """Of a temperature common to all labels there is none: 1."""
+        """Return 1: there is no temperature common to all labels."""
         return 1.0
 
     def combine(self, logits_VRC: Float32) -> Float32:

@@ -1,6 +1,6 @@
-"""What columns beside the text add to the logits: of a number a piecewise-linear curve, of a category a table.
+"""What columns besides the text add to the logits: a piecewise-linear curve for a number, a table for a category.
 
-Shapes: B rows, C labels, N number cells, K segments of a curve, Q category cells, V values of all of them.
+Shapes: B rows, C labels, N number cells, K segments of a curve, Q category cells, V values in all of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,13 +14,13 @@ from textcls_training.data.arrays import Float32, Int64
 
 
 class Curves(NamedTuple):
-    """Of number cells: each segment is a ramp from 0 to 1, which a curve rises along.
+    """The curves of number cells: each segment is a ramp from 0 to 1, along which a curve rises.
 
     Attributes:
-        start_NK: where each ramp begins; behind the last segment of a cell they rise by nothing.
-        width_NK: how wide it is, above 0.
-        mean_NK: its mean over the rows of the training, so that a curve adds nothing in the mean.
-        rise_NJC: what it rises by, for each label; at last, J = K + 1, what a missing number adds.
+        start_NK: where each ramp begins; after the last segment of a cell they rise by nothing.
+        width_NK: the width of each ramp, above 0.
+        mean_NK: its mean over the training rows, so that a curve adds nothing on average.
+        rise_NJC: its rise, for each label; at the end, J = K + 1, what a missing number adds.
     """
 
     start_NK: Float32
@@ -29,7 +29,7 @@ class Curves(NamedTuple):
     rise_NJC: Float32
 
     def ramps(self, number_BN: Float32) -> Float32:
-        """Return the ramps at given numbers, NaN where one is missing, and whether it is [N, B, J]."""
+        """Return the ramps at given numbers, NaN if missing, and whether the number is missing [N, B, J]."""
         missing_NB1 = np.isnan(number_BN).T[:, :, None]
         place_NBK = (number_BN.T[:, :, None] - self.start_NK[:, None]) / self.width_NK[:, None]
         ramp_NBK = np.where(missing_NB1, np.float32(0), np.clip(place_NBK, 0, 1) - self.mean_NK[:, None])
@@ -37,10 +37,10 @@ class Curves(NamedTuple):
 
 
 class Values(NamedTuple):
-    """Of category cells: the row of each value in one table, whose last row is of values that are not in it: nothing.
+    """The values of category cells: the row of each in one table, whose last row, for values not in it, is zero.
 
     Attributes:
-        row: by the number of the cell and the value.
+        row: the row by the number of the cell and the value.
         added_VC: what each adds to the logits.
     """
 
@@ -59,11 +59,11 @@ class ColumnTerms:
     """What columns add to the logits.
 
     Attributes:
-        columns: these.
-        curves: of their number cells.
-        values: of their category cells.
+        columns: the columns.
+        curves: the curves of their number cells.
+        values: the values of their category cells.
         bias_C: what is added to every row.
-        sample: cells of some rows of the training, of which a file is asked before it is written.
+        sample: cells of some training rows, used to check a file before it is written.
     """
 
     columns: tuple[Column, ...]
@@ -82,6 +82,6 @@ class ColumnTerms:
 
 
 def number_cells(cells: Sequence[Sequence[str]], numbers: int) -> Float32:
-    """Return the number cells of rows [B, N], NaN where missing."""
+    """Return the number cells of rows [B, N], NaN if missing."""
     found = [[float(cell) if cell else np.nan for cell in row[:numbers]] for row in cells]
     return np.array(found, np.float32).reshape(len(cells), numbers)

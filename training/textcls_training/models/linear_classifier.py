@@ -1,6 +1,6 @@
 """A trained classifier of a view whose scores and values are linear in the token vectors: three arrays, no PyTorch.
 
-It is what `textcls_torch.models.classifier.ViewClassifier` comes to where nothing mixes the tokens, seeds folded.
+It is equivalent to `textcls_torch.models.classifier.ViewClassifier` without mixing of tokens, seeds folded.
 
 Shapes: V rows of a table, D width, S seeds, C labels.
 """
@@ -14,17 +14,17 @@ from textcls_training.data.arrays import Float32
 
 
 def foldable(config: ModelConfig, labels: int) -> bool:
-    """Whether scores and values are linear in the token vectors, and not much wider than these."""
+    """Return whether scores and values are linear in the token vectors, and not much wider than these."""
     return config.linear and config.seeds * (labels + 1) <= 2 * config.dim
 
 
 @dataclass(frozen=True, slots=True)
 class LinearClassifier:
-    """What a view has learned behind its token vectors.
+    """What a view has learned after its token vectors.
 
     Attributes:
-        config: what it is made of.
-        query_SD: what its seeds come to.
+        config: its configuration.
+        query_SD: the combined queries of its seeds.
         head_CX: the linear head, X = S D.
         bias_C: its biases.
         numbers: how many numbers were learned.
@@ -38,13 +38,13 @@ class LinearClassifier:
 
     @property
     def labels(self) -> int:
-        """How many labels there are."""
+        """Return the number of labels."""
         return len(self.bias_C)
 
     @property
     def attention_S(self) -> Float32:  # noqa: N802
-        """How much each seed counts in what is told of the attention [S]: those that ask for nothing do not, unless
-        none asks for anything.
+        """Return the weight of each seed in the reported attention [S]: seeds with a zero query do not count, unless
+        all are zero.
         """
         asks_S = self.query_SD.any(1)
         counts_S = asks_S if asks_S.any() else ~asks_S
@@ -52,7 +52,7 @@ class LinearClassifier:
 
     @property
     def foldable(self) -> bool:
-        """Whether a row of a table, folded, is not much wider."""
+        """Return whether a row of a table, folded, is not much wider."""
         return foldable(self.config, self.labels)
 
     @property
@@ -66,7 +66,7 @@ class LinearClassifier:
         return
 
     def folded(self, table_VD: Float32) -> Float32:
-        """Return the rows of a table with head and seeds folded into them [V, S, C + 1], as `ViewClassifier.fold`."""
+        """Return the rows of a table with head and seeds folded in [V, S, C + 1], as `ViewClassifier.fold`."""
         seeds, width = self.query_SD.shape
         weight_SYD = np.concatenate(
             [self.head_CX.reshape(self.labels, seeds, width).transpose(1, 0, 2), self.query_SD[:, None]], 1

@@ -1,4 +1,4 @@
-"""The version of ONNX's operators that saved models are made of."""
+"""The version of the ONNX operators in saved models."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Where the vectors of a model come from, and what they bring."""
+"""The origin of the vectors of a model, and their effect."""
 
 from dataclasses import dataclass
 
@@ -8,17 +8,17 @@ from textcls_training.models.ensemble import TrainedModel
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorsReport:
-    """Where the vectors of a training come from, and what they bring.
+    """The origin of the vectors of a training, and their effect.
 
     Attributes:
         source: their name.
         licence: what they may be used for.
-        how: what was done to make them.
-        sha256: of their file.
+        how: how they were made.
+        sha256: the hash of their file.
         words: how many words have a vector.
-        dim: numbers of a vector.
-        known_tokens: share of the training tokens that have one.
-        ensemble_weight: how much their view counts.
+        dim: numbers per vector.
+        known_tokens: the share of the training tokens that have one.
+        ensemble_weight: the weight of their view.
     """
 
     source: str
@@ -36,7 +36,7 @@ class VectorsReport:
 
         Args:
             model: the trained model.
-            corpus: the texts that it was trained on.
+            corpus: the texts it was trained on.
         """
         view = model.vector_view
         if view is None:
@@ -52,7 +52,7 @@ class VectorsReport:
         )
 
     def sentence(self) -> str:
-        """Return what people are told of it."""
+        """Return a sentence about the vectors for users."""
         return (
             f"The vectors of {self.source} (licence: {self.licence}) cover {self.known_tokens:.0%} of the tokens, "
             f"and have {self.ensemble_weight:.0%} of the weight in the ensemble."

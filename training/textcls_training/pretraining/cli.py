@@ -1,4 +1,4 @@
-"""`textcls pretrain`: files of texts without labels in, one file of what they teach out."""
+"""`textcls pretrain`: files of texts without labels in, one file of what was learned from them out."""
 
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,7 @@ def pretrain(
     once(data)
     config = PretrainConfig(**settings)
     if config.names is not None:
-        # A wrong file is told before the texts are read, which may take minutes.
+        # A wrong file is reported before the texts are read, which may take minutes.
         read_descriptions(config.names)
     texts, notes = read_texts(data, text_columns, limit=config.most_texts, options=reading.options, bad=reading.bad)
     reading.say(notes)

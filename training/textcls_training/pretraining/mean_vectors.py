@@ -1,4 +1,4 @@
-"""Vectors of texts: the mean of those of their words.
+"""Vectors of texts: the means of their word vectors.
 
 Shapes: R texts, T types, E width of a word's vector.
 """
@@ -14,7 +14,7 @@ from textcls_training.vectors.word_vectors import WordVectors
 
 
 def mean_vectors(corpus: Corpus, words: WordVectors) -> Float32:
-    """Return the mean of the vectors of each text's words [R, E], of length 1; 0 where none has a vector.
+    """Return the mean vector of each text's words [R, E], of length 1; 0 if none has a vector.
 
     Vectors of frequent words are shorter (`textcls_training.vectors.build`), and so count less.
     """

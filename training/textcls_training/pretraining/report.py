@@ -1,4 +1,4 @@
-"""What every objective tells of a pre-training."""
+"""What every objective reports on a pre-training."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,17 +10,17 @@ from textcls.display.text import in_a_shell
 
 
 class PretrainingReport(Protocol):
-    """What came of a pre-training."""
+    """The result of a pre-training."""
 
     @property
     def interrupted(self) -> bool:
-        """Whether somebody has ended it early; the file then holds what had been learned."""
+        """Return whether it was stopped early; the file then contains what had been learned."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it, for programs."""
+        """Return everything, for programs."""
 
     def show(self, console: Console, output: Path) -> None:
-        """Print it, for people, and what can be done next with the file."""
+        """Print it for users, and what to do next with the file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,9 +28,9 @@ class VectorsWritten:
     """A file of vectors that a pre-training has written.
 
     Attributes:
-        texts: how many texts it has learned from.
+        texts: the number of texts it has learned from.
         words: how many words have a vector.
-        dim: how many numbers make one.
+        dim: the number of dimensions.
         file_bytes: the size of the file.
     """
 
@@ -40,11 +40,11 @@ class VectorsWritten:
     file_bytes: int
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it."""
+        """Return everything."""
         return {"texts": self.texts, "words": self.words, "dim": self.dim, "file_bytes": self.file_bytes}
 
     def show(self, console: Console, output: Path) -> None:
-        """Print it, and the next command."""
+        """Print the report, and the next command."""
         next_one = f"textcls train LABELLED --vectors {in_a_shell(output)}"
         console.print(
             f"{output}: {self.words:,} words of {self.dim} numbers, {self.file_bytes / 1e6:.2f} MB. Next: {next_one}",

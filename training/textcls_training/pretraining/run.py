@@ -1,4 +1,4 @@
-"""A whole pre-training: texts in, a file and a report of it out. Each objective is a package with `run` of its own."""
+"""A whole pre-training: texts in, a file and a report on it out. Each objective is a package with its own `run`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +13,7 @@ from textcls_training.pretraining.report import PretrainingReport
 from textcls_training.pretraining.texts import PretrainingTexts
 from textcls_training.torch_parts import TorchPart, look_for_torch, torch_part
 
-# What progress is told in.
+# The unit of progress.
 UNITS: Final[Mapping[Objective, str]] = {
     "cooccurrence": "tokens",
     "masked": "tokens",
@@ -34,10 +34,10 @@ def pretrain(
 
     Args:
         texts: the texts.
-        output: the file to write; it appears whole, or not at all.
+        output: the file to write, completely or not at all.
         config: what differs from the defaults.
-        callback: told of progress, in `UNITS`.
-        stop: by which somebody may end it early; the file then holds what had been learned.
+        callback: notified of progress, in `UNITS`.
+        stop: requests an early stop; the file then contains what had been learned.
 
     Raises:
         InputError: nothing can be learned from the texts, or a file that the configuration names cannot be used.

@@ -1,4 +1,4 @@
-"""A model that is learned without labels, and written as any other, with a word in its metadata on what labels are."""
+"""A model learned without labels, and written like any other, with a note in its metadata on what the labels are."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -23,9 +23,9 @@ from textcls_training.vectors.word_vectors import WordVectors
 
 
 def learn(trainer: AnyTrainer, name: str, callback: Callback, least_epochs: int = 1) -> TrainedModel:
-    """Take all passes, `name` for whoever is told of them, and return a model whose views count alike.
+    """Take all passes, reported as `name`, and return a model whose views have equal weights.
 
-    A stop is possible after so many passes at the least.
+    A stop is possible after `least_epochs` passes.
     """
     epochs, stop = trainer.config.epochs, trainer.stop
     callback.phase(name, epochs * len(trainer.dataset.labels))
@@ -47,18 +47,18 @@ def write(
     texts: PretrainingTexts,
     information: Mapping[str, Any],
 ) -> VectorsReport | None:
-    """Write a model that no label has taught, and return where its vectors of words come from, if it has any.
+    """Write a model learned without labels, and return the origin of its word vectors, if it has any.
 
-    Nothing is known of how sure it may be: the temperature is 1.
+    Its confidence cannot be calibrated: the temperature is 1.
 
     Args:
         output: the file.
         model: the model.
-        trainer: which has learned it.
-        labels: the names of its answers.
-        label_column: where they stand in what is written with the model.
-        texts: of which some were learned from.
-        information: what the metadata say of the labels, by its key.
+        trainer: the trainer that has learned it.
+        labels: the names of its labels.
+        label_column: the name of their column in output written with the model.
+        texts: the texts, some of which were learned from.
+        information: what the metadata say about the labels, by its key.
 
     Raises:
         SurroundingsError: `output` cannot be written.
@@ -96,10 +96,10 @@ def write(
 
 
 def vectors_asked_for(config: PretrainConfig, corpus: Corpus) -> WordVectors | None:
-    """Return the vectors of words that are asked for; unasked, the English ones if they know the words of `corpus`.
+    """Return the word vectors that are asked for; by default the English ones, if they know the words of `corpus`.
 
     Raises:
-        InputError: their file is damaged, or is not there.
+        InputError: their file is damaged or missing.
     """
     match config.vectors:
         case Path() as path:

@@ -10,22 +10,22 @@ from textcls.data.memory import Readable
 from textcls.errors import InputError
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
 
-# One text of so many is held out, and no more in all than are needed to measure on.
+# One text in this many is held out, and in total no more than are needed for measuring.
 HELD_OUT_PART: Final = 20
 MOST_HELD_OUT: Final = 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PretrainingTexts:
-    """Texts to learn from, and held-out ones, on which is measured what was learned.
+    """Texts to learn from, and held-out ones to measure on.
 
-    All different, in the order of their hashes; the first ones are held out, which the texts alone decide.
+    All are distinct, in the order of their hashes; the first ones are held out, so only the texts decide.
 
     Attributes:
         train: texts to learn from.
         held_out: texts to measure on.
-        given: how many texts there were, copies and empty ones counted.
-        sha256: a hash of all.
+        given: how many texts there were, including copies and empty ones.
+        sha256: a hash of all texts.
         text_columns: where the texts came from; several columns are joined.
     """
 
@@ -72,7 +72,7 @@ def read_texts(
         bad: what to do with rows that cannot be used.
 
     Raises:
-        InputError: a file cannot be read, has not the columns, or all of them hold fewer than two texts.
+        InputError: a file cannot be read, lacks the columns, or all of them contain fewer than two texts.
     """
     with open_tables(paths, options, bad) as table:
         columns = table.choose(text_columns or DEFAULT_TEXT_COLUMNS, "text", guess=not text_columns)

@@ -1,4 +1,4 @@
-"""From what a pre-training has learned of words to a file of vectors. Shapes: V words, D numbers of a vector."""
+"""From what a pre-training has learned about words to a file of vectors. Shapes: V words, D numbers per vector."""
 
 from pathlib import Path
 from typing import Final
@@ -15,15 +15,15 @@ BITS: Final = 8
 def save_vectors(
     output: Path, words: list[str], raw_VD: Float32, how: str, texts: PretrainingTexts, config: PretrainConfig
 ) -> VectorsWritten:
-    """Write a vector for each of `words`, centred and with frequent words made light, as `vectors.build` does.
+    """Write a vector for each of `words`, centred and with less weight for frequent words, as in `vectors.build`.
 
     Args:
         output: the file.
         words: the words, the most frequent first.
-        raw_VD: what was learned of each.
-        how: it was learned, in words.
-        texts: where from.
-        config: what it was told.
+        raw_VD: what was learned about each.
+        how: how it was learned, as text.
+        texts: the texts it was learned from.
+        config: its configuration.
 
     Raises:
         InputError: all vectors are alike.

@@ -1,4 +1,4 @@
-"""The words that get vectors: those of the texts that stand there twice or more, the most frequent first.
+"""The words that get vectors: those that occur at least twice in the texts, the most frequent first.
 
 Shapes: V words.
 """
@@ -12,7 +12,7 @@ from textcls.errors import InputError
 from textcls_training.data.arrays import Int32, Int64
 from textcls_training.data.corpus import Corpus
 
-# A word that stands there once has one context, which it shares with nobody.
+# A word that occurs once has one context, which it shares with no other.
 LEAST_COUNT: Final = 2
 
 
@@ -22,7 +22,7 @@ class Vocabulary:
 
     Attributes:
         words: the words; `words[n - 1]` has the number n.
-        count_V: how often each stands in the corpus.
+        count_V: how often each occurs in the corpus.
         number_of_type: the number of each type of the corpus.
     """
 
@@ -32,10 +32,10 @@ class Vocabulary:
 
     @classmethod
     def of(cls, corpus: Corpus, most: int) -> Self:
-        """Return the `most` frequent words, those of equal count in the order in which the corpus numbers them.
+        """Return the `most` frequent words, ties in the order in which the corpus numbers them.
 
         Raises:
-            InputError: fewer than two words stand there twice.
+            InputError: fewer than two words occur twice.
         """
         count = np.bincount(corpus.token, minlength=len(corpus.types))
         order = np.argsort(-count, kind="stable")[:most]

@@ -2,10 +2,10 @@
 
     training.json     which training this is: hashes of its rows, its options, its versions
     NAME.npz          the last checkpoint of the fit of that name, while the training runs
-    finished.npz      what is kept of the finished training, see `textcls_training.state.finished`
+    finished.npz      what is kept from the finished training, see `textcls_training.state.finished`
     lock              held by the process that trains
 
-Each file appears whole or not at all, so a kill at any moment leaves a folder from which the same command goes on.
+Each file is written completely or not at all, so after a kill at any moment the same command can resume.
 """
 
 import json
@@ -24,23 +24,23 @@ from textcls_training.state import arrays_file
 from textcls_training.state.arrays_file import UNFINISHED, Arrays, DamagedError
 from textcls_training.state.checkpoints import FitState
 
-# What makes a training this one and no other: hashes, options, versions, by the names that people know them by.
+# What identifies a training: hashes, options, versions, by names that users know.
 Identity = Mapping[str, Any]
 Tell = Callable[[str], None]
 
 FORMAT: Final = "textcls state 1"
 _TRAINING, _LOCK, _SUFFIX = "training.json", "lock", ".npz"
-# What a file is called that a process which was killed had begun to write.
+# The name of a file that a killed process had begun to write.
 _UNFINISHED = f".textcls-{UNFINISHED}"
 FINISHED: Final = f"finished{_SUFFIX}"
-# A checkpoint is written after so many seconds, and seldom enough to take less than a fortieth of the time.
+# A checkpoint is written after this many seconds, and rarely enough to take less than a fortieth of the time.
 EVERY_SECONDS = 5.0
 WRITING_SHARE = 40
 _MOST_JSON: Final = 10_000_000
 
 
 class StateFolder:
-    """The state of one training, from which it goes on.
+    """The state of one training, from which it resumes.
 
     Attributes:
         path: the folder.
@@ -51,14 +51,14 @@ class StateFolder:
         self._training = json.loads(json.dumps({"format": FORMAT, **identity}))
 
     def begin(self) -> None:
-        """Take up what is there, and say how far it is; or note which training begins.
+        """Resume from an existing state and report how far it is, or record which training begins.
 
         Raises:
             ConfigError: it is the state of another training.
             InputError: it cannot be read.
         """
         for left in self.path.glob(f"{_UNFINISHED}*"):
-            left.unlink(missing_ok=True)  # of a process that was killed while it wrote
+            left.unlink(missing_ok=True)  # from a process that was killed while writing
         noted = self.path / _TRAINING
         if noted.exists():
             self._compare(_read_json(noted))
@@ -76,13 +76,13 @@ class StateFolder:
             )
 
     def _say_how_far(self) -> None:
-        """Say in one line how far the fits are: those that are under way, or else what was done last."""
+        """Report in one line how far the fits are: those under way, or else what was done last."""
         found = []
         for path in sorted(self.path.glob(f"*{_SUFFIX}"), key=lambda each: each.stat().st_mtime_ns):
             if path.name != FINISHED:
                 try:
                     found.append(arrays_file.read_about(path))
-                except DamagedError:  # told when it is loaded
+                except DamagedError:  # reported when it is loaded
                     continue
         shown = [each for each in found if not each.get("done")] or found[-1:]
         if shown:
@@ -94,14 +94,14 @@ class StateFolder:
         return FileCheckpoint(file_of(self.path, fit), fit, self._tell, keep_last=self._keep_fits)
 
     def within(self, part: str) -> "_Part":
-        """Return where the fits of a part of the training do."""
+        """Return where the fits of a part of the training keep their states."""
         return _Part(self, part)
 
     def finish(self, arrays: Arrays, about: Mapping[str, Any], fits: Collection[str]) -> None:
-        """Keep the finished training, and of its checkpoints those of `fits`.
+        """Save the finished training, and keep only the checkpoints of `fits`.
 
         Raises:
-            SurroundingsError: there is no room.
+            SurroundingsError: there is no space.
         """
         arrays_file.write(self.path / FINISHED, arrays, {"format": FORMAT, **about})
         kept = {FINISHED, *(file_of(self.path, fit).name for fit in fits)}
@@ -111,7 +111,7 @@ class StateFolder:
 
 
 class _Part:
-    """A part of a training, whose name stands before those of its fits."""
+    """A part of a training, whose name precedes those of its fits."""
 
     def __init__(self, folder: StateFolder, part: str) -> None:
         self._folder, self._part = folder, part
@@ -121,23 +121,23 @@ class _Part:
         return self._folder.of(f"{fit}, {self._part}")
 
     def within(self, part: str) -> "_Part":
-        """Return where the fits of a part of this part do."""
+        """Return where the fits of a part of this part keep their states."""
         return _Part(self._folder, f"{part}, {self._part}")
 
 
 class FileCheckpoint:
-    """Where one fit keeps its state: a file that is replaced now and then."""
+    """Where one fit keeps its state: a file that is replaced from time to time."""
 
     def __init__(self, path: Path, fit: str, tell: Tell, *, keep_last: bool) -> None:
         self._path, self._fit, self._tell, self._keep_last = path, fit, tell, keep_last
         self._next = time.monotonic() + EVERY_SECONDS
 
     def learned(self) -> None:
-        """Return nothing: a training that goes on from no other begins anew."""
+        """Return None: there is no earlier training to continue from."""
         return
 
     def load(self) -> Arrays | None:
-        """Return the arrays that were kept last; None if there are none, or if they are damaged, which is told."""
+        """Return the arrays saved last; None if there are none, or if they are damaged, which is reported."""
         if not self._path.exists():
             return None
         try:
@@ -150,7 +150,7 @@ class FileCheckpoint:
         return arrays
 
     def offer(self, state: Callable[[], FitState]) -> None:
-        """Keep the state of a fit, if it is time to."""
+        """Save the state of a fit if a checkpoint is due."""
         began = time.monotonic()
         if began < self._next:
             return
@@ -159,7 +159,7 @@ class FileCheckpoint:
         self._next = ended + max(EVERY_SECONDS, WRITING_SHARE * (ended - began))
 
     def finish(self, state: Callable[[], FitState]) -> None:
-        """Keep the state in which a fit ends, if another training is to go on from it."""
+        """Save the final state of a fit if another training is to continue from it."""
         if self._keep_last:
             self._write(state())
 
@@ -170,18 +170,18 @@ class FileCheckpoint:
 
 @contextmanager
 def opened(path: Path, identity: Identity, tell: Tell, *, keep_fits: bool = False) -> Iterator[StateFolder]:
-    """Open the folder at `path`, which is made if it is not there, for the training of this `identity`.
+    """Open the folder at `path`, created if missing, for the training with this `identity`.
 
     Args:
-        path: the folder. The one that it stands in exists.
-        identity: what makes the training this one.
-        tell: told in a line from where it goes on.
-        keep_fits: whether what the fits have learned is kept beyond the end, for another training to go on from.
+        path: the folder. Its parent exists.
+        identity: what identifies the training.
+        tell: receives a line that says from where it resumes.
+        keep_fits: whether what the fits have learned is kept beyond the end, for another training to continue from.
 
     Raises:
         ConfigError: it is the state of another training.
-        InputError: it is not a state of a training, or it cannot be read.
-        SurroundingsError: it cannot be made or written, or another process trains there.
+        InputError: it is not the state of a training, or it cannot be read.
+        SurroundingsError: it cannot be created or written, or another process trains there.
     """
     try:
         path.mkdir(exist_ok=True)
@@ -220,7 +220,7 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 
 def _difference(name: str, was: Any, now: Any) -> str | None:
-    """Return what is different of two trainings, in words; None if nothing is."""
+    """Return the difference between two trainings as text; None if there is none."""
     if was == now:
         return None
     if isinstance(was, dict) and isinstance(now, dict):
@@ -236,5 +236,5 @@ def _shown(value: Any) -> str:
 
 
 def file_of(path: Path, fit: str | None = None) -> Path:
-    """Return the file of a fit in the folder at `path`; without one, that which says which training it is of."""
+    """Return the file of a fit in the folder at `path`; without a fit, the one that identifies the training."""
     return path / (_TRAINING if fit is None else re.sub(r"[^a-z0-9]+", "-", fit.lower()) + _SUFFIX)

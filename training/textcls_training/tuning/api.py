@@ -1,4 +1,4 @@
-"""Tuning from Python. `textcls.tune` leads here."""
+"""Tuning from Python, the implementation of `textcls.tune`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -29,7 +29,7 @@ def tune(
     workers: int,
     **how: Any,
 ) -> TuneReport:
-    """Look for options: what `textcls.tune` says, whose errors it raises; `how` are fields of `Settings`."""
+    """Search for options as described in `textcls.tune`, with the same errors; `how` contains fields of `Settings`."""
     for given, what in ((texts, "texts"), (labels, "labels")):
         require_sequence(given, what)
     kinds: tuple[tuple[str, object, Kind], ...] = (

@@ -1,4 +1,4 @@
-"""`textcls tune`: options that suit given rows, and what they bring on rows that the choice has not seen."""
+"""`textcls tune`: options that suit the given rows, and their effect on rows that the choice has not seen."""
 
 from datetime import date
 from pathlib import Path
@@ -40,7 +40,7 @@ optional_dependencies.look_for("onnx", "numba", "scipy", "sklearn", "optuna")
 
 _MEASURES: Final[dict[str, Measure]] = {"accuracy": "accuracy", "macro-f1": "macro_f1", "micro-f1": "micro_f1"}
 _OUTPUT: Final = Path("textcls.toml")
-# How `textcls train` is told to read the same rows.
+# How to make `textcls train` read the same rows.
 _OF_READING: Final = (
     "text_columns", "label_column", "label_separator", "label_columns", "task", "merge_rows", "weight_column",
     "format", "encoding", "delimiter", "no_quotes", "no_header", "sheet", "on_error",
@@ -168,7 +168,7 @@ def tune(
     )
     if not as_json:
         then = f" Next: textcls train {' '.join(map(str, data))} --config {output}"
-        # A file that sets nothing is nothing to train with.
+        # A file without settings is of no use for training.
         click.echo(f"Settings -> {output}.{then if found.is_better or found.fixed or reading_of_rows else ''}")
 
 
@@ -178,7 +178,7 @@ def _is_given(name: str) -> bool:
 
 
 def _fixed(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of training that were given, as a command line takes them."""
+    """Return the training options that were given, as on a command line."""
     fixed = {
         name: value for name, value in settings.items() if name in OPTIONS and _is_given(name) and value is not None
     }
@@ -188,7 +188,7 @@ def _fixed(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _reading_of_these_rows() -> dict[str, Any]:
-    """Return the options given that say how rows are read, by their names in a file of settings."""
+    """Return the given options that say how rows are read, by their names in a settings file."""
     from textcls.cli.settings import key_of
 
     context = click.get_current_context()

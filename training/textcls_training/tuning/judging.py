@@ -1,4 +1,4 @@
-"""What a model says of its held-out rows, and how good that is, of one label a row or of several."""
+"""The answers of a model for its held-out rows and their quality, with one label per row or several."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -18,17 +18,17 @@ from textcls_training.pipeline.trials import Trained, answered_labels, answered_
 
 
 class HeldOutAnswers(NamedTuple):
-    """What a model says of its held-out rows: their labels by its mind, and figures of these, by their measures."""
+    """The answers of a model for its held-out rows: the predicted labels, and their scores by measure."""
 
     labels: Sequence[Labels]
     figures: dict[str, float]
 
 
 def measure_of(given: LabelledTexts, asked: Measure | None) -> Measure:
-    """Return what is to become better: what is asked for, by default accuracy, or micro-F1 of several labels a row.
+    """Return the measure to optimise: as asked for, by default accuracy, or micro-F1 with several labels per row.
 
     Raises:
-        ConfigError: it is micro-F1, and each row has one label.
+        ConfigError: it is micro-F1, but each row has one label.
     """
     if asked == "micro_f1" and given.label_sets is None:
         raise ConfigError("Micro-F1 is for rows with several labels; of one label a row it is the accuracy.")
@@ -36,14 +36,14 @@ def measure_of(given: LabelledTexts, asked: Measure | None) -> Measure:
 
 
 def right_of(given: LabelledTexts) -> Sequence[Labels]:
-    """Return the label of each row, or its labels, sorted: those of a probability of a half or more."""
+    """Return the label of each row, or its sorted labels: those with a probability of a half or more."""
     if given.label_sets is None:
         return given.labels
     return [tuple(sorted(present(labels))) for labels in given.label_sets]
 
 
 def answers(trained: Trained) -> HeldOutAnswers:
-    """Let a model answer its held-out rows."""
+    """Return the answers of a model for its held-out rows."""
     right = right_of(trained.held_out)
     if trained.held_out.label_sets is None:
         labels = answered_labels(trained)

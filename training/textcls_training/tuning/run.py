@@ -1,12 +1,12 @@
-"""Tuning: searches side by side, and in the end rows that none of their choices has seen.
+"""Tuning: parallel searches, judged in the end on rows that none of their choices has seen.
 
-What a search says of its own choice is too good: it is the best of many, and some of them were lucky. So each of
-`rounds` parts of the rows is held out from a search of its own, and answered by a model of the defaults and by one of
-that search's choice, both trained on the other rows (nested cross-validation; Varma and Simon 2006, Cawley and Talbot
-2010). One more search, on all rows, makes the choice that is told. Of many rows one part is enough, and the choice made
-without it is told.
+The score of a search's own choice is too optimistic: it is the best of many, and some of them were lucky. So each of
+`rounds` parts of the rows is held out from a separate search, and predicted by a model with the defaults and by one
+with that search's choice, both trained on the other rows (nested cross-validation; Varma and Simon 2006, Cawley and
+Talbot 2010). One more search, on all rows, makes the choice that is reported. With many rows one part is enough, and
+the choice made without it is reported.
 
-Shapes: N rows that are judged in the end.
+Shapes: N rows that judge in the end.
 """
 
 import time
@@ -35,9 +35,9 @@ from textcls_training.tuning.judging import HeldOutAnswers, answers, measure_of,
 from textcls_training.tuning.search import BATCH, Job, Proposal, Search
 from textcls_training.tuning.space import Space, options_of, space_of, usual_values
 
-# Of fewer rows nothing could be told.
+# Fewer rows would say nothing.
 LEAST_ROWS: Final = 60
-# What judging takes, of the time of a batch.
+# The time for judging, as a share of the time of a batch.
 _JUDGING: Final = 0.3
 
 
@@ -46,12 +46,12 @@ class Settings:
     """How to tune.
 
     Attributes:
-        trials: proposals of each search; None for as many as there is time.
-        seconds: after so many no further batch begins; None for no end.
-        folds: that judge a proposal.
+        trials: proposals per search; None for as many as time allows.
+        seconds: after this many no further batch begins; None for no limit.
+        folds: the number of folds that judge a proposal.
         rounds: how many parts of the rows are held out in turn; None for a number that suits the rows.
-        measure: what is to become better; None for accuracy, or micro-F1 of several labels a row.
-        fixed: options of training that are given.
+        measure: the measure to optimise; None for accuracy, or micro-F1 with several labels per row.
+        fixed: training options that are given.
     """
 
     trials: int | None = TRIALS
@@ -68,10 +68,10 @@ class FoldSearch:
 
     Attributes:
         search: the search.
-        rows: what it knows.
-        held_out: what judges its choice; None for all rows, which no others could judge.
-        first_fold: the number of its first fold among all.
-        usual: what training takes by itself for its rows.
+        rows: the rows that it knows.
+        held_out: the rows that judge its choice; None for the search on all rows, which leaves none.
+        first_fold: the number of its first fold among all folds.
+        usual: what training chooses by itself for its rows.
     """
 
     search: Search
@@ -136,12 +136,12 @@ class Tuning:
             longest = max(longest, time.monotonic() - start)
 
     def _is_late(self, moment: float) -> bool:
-        """Whether the time is up at that moment."""
+        """Return whether the time is up at that moment."""
         seconds = self.settings.seconds
         return seconds is not None and moment - self._start > seconds
 
     def _batch(self, crew: Crew[Trial, HeldOutAnswers], most: int | None) -> None:
-        """Let each search propose, and judge the proposals fold by fold."""
+        """Get proposals from each search, and judge them fold by fold."""
         batches = [(one, one.search.propose(most or 2**31)) for one in self.searches]
         for fold in range(self.settings.folds):
             jobs = {
@@ -162,7 +162,7 @@ class Tuning:
         self.progress.note(f"best so far {best.value:.2%}, proposal {best.number + 1}")
 
     def _ask(self, crew: Crew[Trial, HeldOutAnswers], jobs: Mapping[Job, Trial]) -> None:
-        """Train what no earlier run has, and keep what comes of it."""
+        """Train what no earlier run has trained, and store the results."""
         searches = [one.search for one in self.searches]
         job_of = {trial.name: job for job, trial in jobs.items() if searches[job.search].known(job) is None}
         for outcome in crew([trial for job, trial in jobs.items() if trial.name in job_of]):
@@ -192,7 +192,7 @@ class Tuning:
     # Judging
 
     def _judge(self, crew: Crew[Trial, HeldOutAnswers]) -> tuple[int, PairedFigures]:
-        """Let models of the defaults and of the choices answer rows that no choice has seen."""
+        """Judge models with the defaults and with the choices on rows that no choice has seen."""
         trials, chosen = [], [self._chosen(one, one.usual) for one in self.searches]
         outer = [one for one in self.searches if one.held_out is not None]
         for i, (one, options) in enumerate(zip(outer, chosen, strict=False)):
@@ -253,25 +253,25 @@ def _tried(of: FrozenTrial, space: Space, usual: Mapping[str, float]) -> TriedOp
 
 
 def rounds_of(given: LabelledTexts, rounds: int | None) -> list[Fold]:
-    """Return what each search knows, and what is held out to judge its choice; none of the last one of several."""
+    """Return the rows of each search, and those held out to judge its choice; none for the last of several searches."""
     folds = judging_folds(given, rounds)
     return folds if len(folds) == 1 else [*folds, Fold(np.arange(len(given.texts)), np.empty(0, np.int64))]
 
 
 def tune(given: LabelledTexts, settings: Settings, path: Path, progress: Progress, engine: Engine = HERE) -> TuneReport:
-    """Return options that suit the rows `given`, and what rows that the choice has not seen say of it.
+    """Return options that suit the rows `given`, and their judgement on rows that the choice has not seen.
 
     Args:
-        given: rows of one label each, or of several.
+        given: rows with one label each, or several.
         settings: how to tune.
-        path: the file that keeps what is measured. The same call goes on from there, to the same result; one with more
-            trials begins with these.
-        progress: is told how far it is.
-        engine: who trains; the result is the same whoever does.
+        path: the file of measurements. The same call continues from there, to the same result; one with more trials
+            begins with these.
+        progress: notified of progress.
+        engine: what trains; the result does not depend on it.
 
     Raises:
-        ConfigError: an option of `settings` makes no sense for these rows, or the file is of other rows.
-        InputError: the rows are too few, or the file is no such file.
+        ConfigError: an option of `settings` makes no sense for these rows, or the file belongs to other rows.
+        InputError: the rows are too few, or the file is not a journal.
         SurroundingsError: the file cannot be written.
     """
     _check(given, settings)
@@ -284,7 +284,7 @@ def tune(given: LabelledTexts, settings: Settings, path: Path, progress: Progres
         "versions": {"textcls": __version__, "optuna": version("optuna")},
     }
     with storage.opened(path, identity) as kept:
-        # A label that has a column of its own need not be in each fold.
+        # A label with its own column need not be in each fold.
         return Tuning(replace(given, names=()), settings, kept, engine, progress).run()
 
 

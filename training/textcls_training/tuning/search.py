@@ -1,9 +1,9 @@
-"""A search: proposals for one set of rows, each judged by folds of these rows.
+"""A search: proposals for one set of rows, each judged on folds of these rows.
 
-Optuna's tree-structured Parzen estimator (Bergstra et al. 2011) proposes `BATCH` at a time, from what earlier batches
-gave and a seed of the batch. So a proposal hangs neither on the number of workers nor on the order in which they end,
-and a search that was broken off proposes the same again. After each fold what is behind the median of those judged
-before is left (`optuna.pruners.MedianPruner`). The first proposal is the defaults.
+Optuna's tree-structured Parzen estimator (Bergstra et al. 2011) proposes `BATCH` at a time, from the results of earlier
+batches and a seed per batch. So a proposal depends neither on the number of workers nor on the order in which they
+finish, and an interrupted search proposes the same again. After each fold proposals below the median of those judged
+before are dropped (`optuna.pruners.MedianPruner`). The first proposal is the defaults.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,13 +22,13 @@ from textcls.errors import TextclsError
 from textcls_training.tuning.space import Chosen, Space, default_of
 
 BATCH: Final = 4
-# So many proposals are drawn by chance before the estimator is asked.
+# How many proposals are drawn at random before the estimator is used.
 BY_CHANCE: Final = 8
 Score = float
 
 
 class Job(NamedTuple):
-    """A proposal that is to be judged by a fold: the numbers of search, proposal and fold."""
+    """A proposal to be judged on a fold: the numbers of search, proposal and fold."""
 
     search: int
     proposal: int
@@ -40,11 +40,11 @@ class Proposal:
     """A choice on trial.
 
     Attributes:
-        trial: what Optuna knows of it.
-        number: in its search, from 0.
+        trial: Optuna's record of it.
+        number: its number in the search, from 0.
         scores: the scores of the folds so far.
         error: why it cannot be trained; None if it can.
-        pruned: whether it was left.
+        pruned: whether it was dropped.
     """
 
     trial: optuna.Trial
@@ -55,18 +55,18 @@ class Proposal:
 
     @property
     def chosen(self) -> Chosen:
-        """What it chooses."""
+        """Return what it chooses."""
         chosen: Chosen = self.trial.params
         return chosen
 
     @property
     def is_open(self) -> bool:
-        """Whether more folds are to judge it."""
+        """Return whether more folds have to judge it."""
         return self.error is None and not self.pruned
 
 
 class Search:
-    """The proposals for one set of rows. Attributes: `number` and `name`, which no other search beside it has."""
+    """The proposals for one set of rows. Attributes: `number` and `name`, unique among the searches."""
 
     def __init__(self, number: int, name: str, study: optuna.Study, space: Space, folds: int, seed: int) -> None:
         self.number, self.name, self.space, self.folds, self._seed = number, name, space, folds, seed
@@ -80,7 +80,7 @@ class Search:
         return found[:most]
 
     def propose(self, most: int) -> list[Proposal]:
-        """Return the next batch, without what is judged of it already and what is beyond the number `most`."""
+        """Return the next batch, without proposals that are already judged or beyond the number `most`."""
         judged = self.judged()
         batch = len(judged) // BATCH
         study = self._in_memory(judged[: batch * BATCH], batch)
@@ -91,7 +91,7 @@ class Search:
         return [one for one in proposals if len(judged) <= one.number < most]
 
     def _in_memory(self, judged: Sequence[FrozenTrial], batch: int) -> optuna.Study:
-        """Return a study that knows of `judged`, and draws for this batch."""
+        """Return a study that knows `judged`, and draws for this batch."""
         seed = int(np.random.SeedSequence([self._seed, self.number, batch]).generate_state(1)[0])
         sampler = TPESampler(seed=seed, n_startup_trials=BY_CHANCE, constant_liar=True)
         pruner = MedianPruner(n_startup_trials=BATCH, n_warmup_steps=0)
@@ -100,17 +100,17 @@ class Search:
         return study
 
     def known(self, job: Job) -> Score | str | None:
-        """Return what a fold has given before, or why it gave nothing; None if it was not asked yet."""
+        """Return the earlier result of a fold, or why it gave none; None if it was not judged yet."""
         found: Score | str | None = self._kept.get(_key(job))
         return found
 
     def keep(self, job: Job, found: Score | str) -> None:
-        """Keep what a fold gives, or why it gives nothing."""
+        """Store the result of a fold, or why it gave none."""
         self._kept[_key(job)] = found
         self._study.set_user_attr(_key(job), found)
 
     def judge(self, proposal: Proposal, fold: int) -> None:
-        """Take account of what a fold gave, and leave the proposal if it is behind others."""
+        """Take the result of a fold into account, and drop the proposal if it is behind others."""
         found = self.known(Job(self.number, proposal.number, fold))
         if found is None or isinstance(found, str):
             proposal.error = found or "not judged"
@@ -120,7 +120,7 @@ class Search:
         proposal.pruned = fold + 1 < self.folds and proposal.number > 0 and proposal.trial.should_prune()
 
     def finish(self, proposals: Sequence[Proposal]) -> None:
-        """Note that the proposals of a batch are judged."""
+        """Record that the proposals of a batch are judged."""
         for one in proposals:
             self._study.add_trial(self._frozen(one))
 
@@ -137,7 +137,7 @@ class Search:
         )
 
     def best(self, most: int | None = None) -> FrozenTrial:
-        """Return the best of the judged proposals, of equal ones the first.
+        """Return the best of the judged proposals, the first in case of ties.
 
         Raises:
             TextclsError: none could be trained.
@@ -148,8 +148,8 @@ class Search:
         return max(whole, key=lambda trial: (trial.value, -trial.number))
 
     def importances(self, most: int | None = None) -> dict[str, float]:
-        """Return which share of the differences between proposals each option explains (functional ANOVA, Hutter et al.
-        2014); empty where there are too few to tell, or no differences.
+        """Return the share of the differences between proposals that each option explains (functional ANOVA, Hutter et
+        al. 2014); empty if there are too few proposals, or no differences.
         """
         judged = [trial for trial in self.judged(most) if trial.state == TrialState.COMPLETE]
         if len(judged) < BATCH or len({trial.value for trial in judged}) < 2:

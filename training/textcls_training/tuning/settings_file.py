@@ -1,4 +1,4 @@
-"""The options that were found, as a file of settings which `textcls train --config` reads."""
+"""The options that were found, as a settings file that `textcls train --config` reads."""
 
 import json
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _FIRST_LINE: Final = "# Written by textcls tune."
 
 
 def check(path: Path) -> None:
-    """Refuse to replace settings that somebody else has written.
+    """Refuse to replace settings written by someone else.
 
     Raises:
         ConfigError: there are some.
@@ -28,18 +28,18 @@ def check(path: Path) -> None:
 
 
 def write(path: Path, report: TuneReport, reading: Mapping[str, Any]) -> None:
-    """Write what to train with, all or nothing.
+    """Write the settings to train with, all or nothing.
 
     Args:
         path: the file.
-        report: what was found. Options that are not better than the defaults stand there as comments.
+        report: what was found. Options that are not better than the defaults are written as comments.
         reading: how the rows were read: options of `textcls train` by their names there.
     """
     write_computed(path, content(report, reading).encode())
 
 
 def content(report: TuneReport, reading: Mapping[str, Any]) -> str:
-    """Return the file; arguments as of `write`."""
+    """Return the content of the file; arguments as in `write`."""
     gain = report.gain
     lines = [
         _FIRST_LINE,
@@ -61,7 +61,7 @@ def _key(name: str) -> str:
 
 
 def _value(value: Any) -> str:
-    """Return a value in TOML, as the command line takes it."""
+    """Return a value in TOML, in the form the command line accepts."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):

@@ -1,4 +1,4 @@
-"""What tuning has found, for a terminal and as a page."""
+"""The results of tuning, for a terminal and as a page."""
 
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -18,9 +18,9 @@ from textcls.evaluation.comparison.paired import Difference
 from textcls.evaluation.intervals import CONFIDENCE
 
 BAR: Final = 24
-# What options that are not numbers are by default.
+# The defaults of options that are not numbers.
 _USUAL: Final = {"bigrams": "yes", "class_weight": "none"}
-# Of a picture, in its own units.
+# The size of a picture, in its own units.
 _WIDTH, _HEIGHT, _MARGIN, _LEFT = 420, 150, 22, 52
 _STYLE: Final = (
     ".textcls .tried{width:100%;max-width:32rem;height:auto}"
@@ -44,7 +44,7 @@ def verdict(report: TuneReport) -> str:
 
 
 def how(report: TuneReport) -> str:
-    """Return the sentence that says how this was found out."""
+    """Return the sentence that says how this was found."""
     searches = report.rounds + (report.rounds > 1)
     states = [one.state for one in report.tried]
     left = f", {states.count('left'):,} of them left early" if "left" in states else ""
@@ -96,7 +96,7 @@ def _by_importance(report: TuneReport) -> list[str]:
 
 
 def usual(report: TuneReport, name: str) -> str:
-    """Return what an option is by default, as people write it."""
+    """Return the default of an option in readable form."""
     return _shown(report.usual[name]) if name in report.usual else _USUAL.get(name, "auto")
 
 
@@ -110,7 +110,7 @@ def _shown(value: Any) -> str:
 
 
 def page(report: TuneReport, title: str, about: str) -> str:
-    """Return all of it as a page of its own: nothing is loaded from anywhere, and no script runs."""
+    """Return everything as a self-contained page: nothing is loaded from elsewhere, and no script runs."""
     return document(title, tuning_fragment(report), about=about, heading=title)
 
 
@@ -147,7 +147,7 @@ def _options_table(report: TuneReport) -> str:
 
 
 def _picture(report: TuneReport, name: str) -> str:
-    """Return the scores of all proposals by what they chose of one option."""
+    """Return a picture of the scores of all proposals by their choice of one option."""
     tried = [one for one in report.tried if one.score is not None]
     if not tried:
         return ""
@@ -180,7 +180,7 @@ def _picture(report: TuneReport, name: str) -> str:
 def _places(
     report: TuneReport, name: str, tried: Sequence[TriedOptions]
 ) -> tuple[list[float], list[tuple[str, float]]]:
-    """Return where each proposal stands from left to right, and what is written below."""
+    """Return the horizontal position of each proposal, and the labels below."""
     room = _WIDTH - _LEFT - 2 * _MARGIN
     if all(name in one.multiples for one in tried):
         logs = [log(one.multiples[name]) for one in tried]
@@ -188,7 +188,7 @@ def _places(
         place = {
             value: _LEFT + _MARGIN + room * (value - low) / ((high - low) or 1) for value in (*logs, low, high, 0.0)
         }
-        # An end close to the default would be written over it.
+        # The label of an end close to the default would overlap its label.
         ends = [value for value in (low, high) if abs(value) > (high - low) / 4]
         marks = [(_shown(float(report.usual[name] * exp(value))), place[value]) for value in ends]
         return [place[value] for value in logs], [*marks, (f"{usual(report, name)} (default)", place[0.0])]

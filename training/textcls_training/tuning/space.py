@@ -1,7 +1,7 @@
-"""What tuning may choose, and what a choice means for given rows.
+"""What tuning may choose, and what a choice means for the given rows.
 
-Numbers are chosen as multiples of what training would take by itself: its rules depend on the number of rows, and a
-choice is judged on fewer rows than the model will have in the end.
+Numbers are chosen as multiples of what training would choose by itself: its rules depend on the number of rows, and a
+choice is judged on fewer rows than the final model will have.
 """
 
 from collections.abc import Mapping
@@ -17,29 +17,29 @@ from textcls_training.data.english import english_if_known
 from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.data.labelled_texts import LabelledTexts
 
-# The option of a name, or how many times the usual value it is to have.
+# The chosen name, or how many times the usual value the option gets.
 Chosen = Mapping[str, Any]
-# So many texts tell whether they are English.
+# How many texts decide whether they are English.
 _ASKED: Final = 1000
-# Of numbers in a file that people read.
+# The digits of numbers in a file that people read.
 _DIGITS: Final = 3
 
 
-# What may be chosen, by option: a multiple of the usual number, of which 1 is the default, or one of several values, of
-# which None is.
+# What may be chosen, by option: a multiple of the usual number, with the default 1, or one of several values, with the
+# default None.
 Space = Mapping[str, BaseDistribution]
 
 
 def default_of(distribution: BaseDistribution) -> float | None:
-    """Return what stands for the default."""
+    """Return the value that means the default."""
     return 1.0 if isinstance(distribution, FloatDistribution) else None
 
 
 def space_of(given: LabelledTexts, fixed: Mapping[str, Any], *, macro_f1: bool) -> Space:
-    """Return what is to be chosen for these rows: of all that `textcls train` can be told what was found to matter.
+    """Return what is to be chosen for these rows: those options of `textcls train` that were found to matter.
 
-    What is `fixed` is not chosen, nor what cannot be combined with it. Labels of a different weight are for the mean
-    over labels alone.
+    What is `fixed` is not chosen, nor what cannot be combined with it. Label weights are only chosen for the mean over
+    labels.
     """
     usual, config, left_out = usual_values(given, fixed), from_options(fixed), {*fixed}
     if config.embedding == "bits":
@@ -64,12 +64,12 @@ def space_of(given: LabelledTexts, fixed: Mapping[str, Any], *, macro_f1: bool) 
 
 
 def usual_values(given: LabelledTexts, fixed: Mapping[str, Any]) -> dict[str, float]:
-    """Return what training takes for these rows by itself, of options that are numbers."""
+    """Return what training chooses by itself for these rows, for numeric options."""
     names, label_rows = sorted(given.labels_in_use()), None
     if given.label_sets is not None:
         weight_R = None if given.weights is None else np.array(given.weights, np.float32)
         label_rows = float(np.median(LabelMatrix.of(given.label_sets, names).mass(weight_R)))
-    # How many tokens there are matters for none of these.
+    # None of these depends on the number of tokens.
     found = resolve(from_options(fixed), given.texts, len(given.texts), len(names), label_rows=label_rows, names=names)
     return {
         "epochs": found.epochs,
@@ -80,7 +80,7 @@ def usual_values(given: LabelledTexts, fixed: Mapping[str, Any]) -> dict[str, fl
 
 
 def options_of(space: Space, chosen: Chosen, usual: Mapping[str, float]) -> dict[str, Any]:
-    """Return the options that a choice means where these are the usual values; what is as usual is left out."""
+    """Return the options that a choice means, given the usual values; options with their usual value are left out."""
     found: dict[str, Any] = {}
     for name, distribution in space.items():
         value = chosen[name]

@@ -1,7 +1,7 @@
-"""The file that keeps what tuning has measured: a journal of Optuna, which its own tools read as well.
+"""The file of what tuning has measured: an Optuna journal, which Optuna's tools can read as well.
 
-A search is a study. Proposals that were judged are its trials; what single folds gave stands in its attributes, as soon
-as it is known. Later proposals depend on the judged ones alone, so whoever goes on proposes the same.
+A search is a study. Judged proposals are its trials; results of single folds are stored in its attributes as soon as
+they are known. Later proposals only depend on the judged ones, so a continued search proposes the same.
 """
 
 import logging
@@ -20,21 +20,21 @@ from textcls.errors import ConfigError, InputError, SurroundingsError
 
 Identity = Mapping[str, Any]
 _IDENTITY: Final = "textcls"
-# A journal begins each of its lines with this.
+# Each line of a journal begins with this.
 _BEGINNING: Final = b'{"'
 
 
 @contextmanager
 def opened(path: Path, identity: Identity) -> Iterator["Storage"]:
-    """Open the file at `path`, or make it, for one process.
+    """Open or create the file at `path`, for one process.
 
     Args:
         path: the file.
-        identity: what makes this run the one that it is, by the names that people know it by.
+        identity: what identifies this run, by names that users know.
 
     Raises:
         InputError: the file is not a journal, or it is damaged.
-        ConfigError: it is that of another run.
+        ConfigError: it belongs to another run.
         SurroundingsError: it cannot be written, or another process tunes with it.
     """
     optuna.logging.set_verbosity(logging.WARNING)
@@ -45,13 +45,13 @@ def opened(path: Path, identity: Identity) -> Iterator["Storage"]:
                 raise SurroundingsError(f"Another process tunes with {path}; wait for it, or name another file.")
             whole = _whole_lines(file, path)
             storage = Storage(path, identity)
-            # A line that a full disk has cut would spoil the one that is written after it.
+            # A line truncated by a full disk would corrupt the one written after it.
             file.truncate(whole)
         yield storage
 
 
 def _whole_lines(file: IO[bytes], path: Path) -> int:
-    """Return how many bytes of a file are whole lines, all of it but what a failed write has left."""
+    """Return how many bytes of a file are whole lines: all except the remains of a failed write."""
     file.seek(0)
     content = file.read()
     whole = content.rfind(b"\n") + 1
@@ -62,7 +62,7 @@ def _whole_lines(file: IO[bytes], path: Path) -> int:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Say of what fails here that it was the journal; what fails in the trainings says so itself."""
+    """Name the journal in errors raised here; errors in trainings name their own source."""
     try:
         yield
     except OSError as error:
@@ -74,7 +74,7 @@ class _Journal(JournalFileBackend):
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        # Not by a link, which few may make on Windows. No other process is here, see `opened`.
+        # No lock by a link, which few users may create on Windows. No other process is here, see `opened`.
         super().__init__(str(path), JournalFileOpenLock(str(path)))
 
     def append_logs(self, logs: list[dict[str, Any]]) -> None:
@@ -96,7 +96,7 @@ class Storage:
             raise InputError(f"{path} is not a journal of trials, or it is damaged; name another --storage.") from error
         for name in names:
             study = optuna.load_study(study_name=name, storage=self._storage)
-            # A kill may leave a study that does not yet say whose it is: it has nothing.
+            # A kill may leave a study without its identity: it is empty.
             if study.user_attrs or study.trials:
                 self._compare(study.user_attrs.get(_IDENTITY))
 
@@ -111,7 +111,7 @@ class Storage:
         )
 
     def study(self, name: str) -> optuna.Study:
-        """Return the study of this name, made if it is not there."""
+        """Return the study with this name, created if it does not exist."""
         study = optuna.create_study(study_name=name, storage=self._storage, direction="maximize", load_if_exists=True)
         if _IDENTITY not in study.user_attrs:
             study.set_user_attr(_IDENTITY, self._identity)

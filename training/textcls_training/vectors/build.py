@@ -1,4 +1,4 @@
-"""From raw vectors to those that training reads: usable words, fewer numbers, frequent words made light.
+"""From raw vectors to those that training reads: usable words, fewer numbers, frequent words with less weight.
 
 Shapes as in `textcls_training.vectors`; E width of the raw vectors.
 """
@@ -14,18 +14,18 @@ from threadpoolctl import threadpool_limits
 from textcls.errors import InputError
 from textcls.model import tokenizer
 
-# a of smooth inverse frequency: a word of this relative frequency counts half.
+# The parameter a of smooth inverse frequency: a word of this relative frequency has half the weight.
 SMOOTH: Final = 1e-2
 
 Float32 = NDArray[np.float32]
 
 
 def usable_words(words: Iterable[str], most: int | None = None) -> list[tuple[int, str]]:
-    """Return the number of each word that texts can hold, and the word in lower case; the first of its kind counts.
+    """Return the number of each word that texts can contain, and the word in lower case; only the first of duplicates.
 
     Args:
-        words: as they stand in a list, the most frequent first.
-        most: of them that are taken; None for all.
+        words: as listed, the most frequent first.
+        most: how many are used at most; None for all.
     """
     return list(islice(_usable(words), most))
 
@@ -40,15 +40,15 @@ def _usable(words: Iterable[str]) -> Iterator[tuple[int, str]]:
 
 
 def prepared(words: Sequence[str], raw_VE: Float32, dims: int) -> tuple[list[str], Float32]:
-    """Return words and vectors as `file.save` takes them.
+    """Return words and vectors as expected by `file.save`.
 
-    The mean is taken off, principal components are kept, and frequent words made light: by a / (a + p) (smooth inverse
-    frequency, Arora et al. 2017), where p = 1 / rank over the sum of that is the frequency by Zipf's law.
+    The mean is subtracted, principal components are kept, and frequent words get less weight: a / (a + p) (smooth
+    inverse frequency, Arora et al. 2017), where p = 1 / rank, normalised to sum to 1, is the frequency by Zipf's law.
 
     Args:
         words: usable ones, the most frequent first.
         raw_VE: a vector for each.
-        dims: components that are kept, if there are so many.
+        dims: components that are kept, if there are that many.
 
     Raises:
         InputError: there is no word, or a number is not finite.
@@ -83,8 +83,8 @@ def centred(x_VE: Float32) -> Float32:
 
 
 def projected(x_XE: Float32, raw_VE: Float32, dims: int) -> Float32:
-    """Return vectors along the first `dims` principal axes of `raw_VE` [X, D]; all as it is if there are no more."""
-    # Sums of products depend on how many threads share them.
+    """Return vectors along the first `dims` principal axes of `raw_VE` [X, D]; unchanged if there are no more."""
+    # Sums of products depend on the number of threads that share them.
     with threadpool_limits(1):
         return x_XE if dims >= raw_VE.shape[1] else x_XE @ principal_axes(centred(raw_VE), dims)
 

@@ -1,7 +1,7 @@
-"""Vectors from a teacher: words go through a sentence encoder one by one. Shapes as in `textcls_training.vectors`.
+"""Vectors from a teacher: words are encoded one by one by a sentence encoder. Shapes as in `textcls_training.vectors`.
 
-A sentence encoder makes of a word alone what it knows of it out of context; the mean over a sentence, with frequent
-words made light, comes near the vector of the sentence (model2vec, Tulkens and van Dongen 2024).
+From a word alone a sentence encoder makes what it knows about it out of context; the mean over a sentence, with less
+weight for frequent words, comes close to the vector of the sentence (model2vec, Tulkens and van Dongen 2024).
 """
 
 from collections.abc import Sequence
@@ -21,10 +21,10 @@ WORDS_BYTES: Final = 100_000_000
 
 
 def read_words(path: Path, most: int) -> list[str]:
-    """Return the first `most` words of a list that texts can hold, in lower case: one a line, the most frequent first.
+    """Return the first `most` usable words of a list, in lower case: one per line, the most frequent first.
 
     Raises:
-        InputError: the list cannot be read, or holds none.
+        InputError: the list cannot be read, or contains none.
     """
     try:
         if path.stat().st_size > WORDS_BYTES:
@@ -43,18 +43,18 @@ def read_words(path: Path, most: int) -> list[str]:
 def distilled(
     teacher: str, words: Sequence[str], texts: Sequence[str], dims: int, progress: Progress
 ) -> tuple[list[str], Float32]:
-    """Return words and vectors [V, D] as `file.save` takes them, fitted to texts, if there are any.
+    """Return words and vectors [V, D] as expected by `file.save`, fitted to texts, if there are any.
 
     Args:
-        teacher: a folder of sentence-transformers, or a name that it knows.
-        words: usable ones, the most frequent first; each by itself goes through the encoder.
+        teacher: a sentence-transformers folder, or a name that the library knows.
+        words: usable ones, the most frequent first; each is encoded by itself.
         texts: sentences for `fit.fitted`.
-        dims: principal components of the words' vectors that are kept, if there are so many.
-        progress: told of words and texts that are encoded.
+        dims: principal components of the words' vectors that are kept, if there are that many.
+        progress: notified of encoded words and texts.
 
     Raises:
         MissingExtraError: sentence-transformers is not installed.
-        InputError: there is no such teacher, or no text holds one of the words.
+        InputError: there is no such teacher, or no text contains any of the words.
         SurroundingsError: the cache of sentence vectors cannot be written.
     """
     raw_XE = _encoded(teacher, [*words, *texts], progress)
@@ -68,8 +68,8 @@ def distilled(
 
 
 def _encoded(teacher: str, texts: Sequence[str], progress: Progress) -> Float32:
-    """Return the vectors [texts, E] of length 1 that a teacher gives, from the cache or for the cache."""
-    # PyTorch, which importing files of vectors does without.
+    """Return the vectors [texts, E] of length 1 of a teacher, read from the cache or added to it."""
+    # Imports PyTorch, which is not needed for importing files of vectors.
     from textcls_training.vectors import sentence_encoder
 
     sentence_encoder.require()

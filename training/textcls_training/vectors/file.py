@@ -1,4 +1,4 @@
-"""A file of vectors: a safetensors file of words and of rows in few bits. Shapes as in `textcls_training.vectors`.
+"""A file of vectors: a safetensors file of words and of low-bit rows. Shapes as in `textcls_training.vectors`.
 
     words   U8 [bytes]        the words in UTF-8, each ended by a line break, the most frequent first
     rows    I8 [V, D]         vectors in steps of the scale; or, in four bits,
@@ -6,11 +6,11 @@
     turned  U8 [V, D / 4]     four steps a byte, 0 to 3 for -3, -1, 1 and 3, the first in the highest bits
     scales  F16 [V]           the step of each row
 
-In two bits rows are turned before they are rounded: multiplied by the Hadamard matrix over sqrt(D), which wants D to be
-a power of two. Principal components differ much in size, and two bits leave nothing of the small ones; turned, all
-numbers of a row are alike. They are not turned back: scalar products, of which all is made, stay as they were.
+For two bits rows are rotated before they are rounded: multiplied by the Hadamard matrix over sqrt(D), which requires D
+to be a power of two. Principal components differ much in size, and two bits leave nothing of the small ones; rotated,
+all numbers of a row are alike. They are not rotated back: only scalar products matter, which do not change.
 
-What it says of itself is what `WordVectors.about` holds, and `format`, which is `textcls vectors 1`.
+Its metadata are the contents of `WordVectors.about`, and `format`, which is `textcls vectors 1`.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ from textcls_training.vectors.tensors import Header, damaged
 from textcls_training.vectors.word_vectors import WordVectors
 
 FORMAT: Final = "textcls vectors 1"
-# What training holds in memory: 2 million words of 1,024 numbers would be 8 GB.
+# The limit of what training holds in memory: 2 million words of 1,024 numbers would be 8 GB.
 MOST_BYTES: Final = 1_000_000_000
 MOST_WORDS: Final = 2_000_000
 MOST_DIMS: Final = 1024
@@ -39,7 +39,7 @@ Bits = Literal[2, 4, 8]
 # The step of a number of the standard normal distribution that leaves the least squared error in two bits (Max 1960).
 _STEP: Final = 0.4978
 _SHIFTS: Final = np.array([6, 4, 2, 0], np.uint8)
-# The smallest number of 16 bits.
+# The smallest 16-bit number.
 _LEAST: Final = np.float16(6e-8)
 
 
@@ -47,14 +47,14 @@ def save(path: Path, words: Sequence[str], row_VD: NDArray[np.float32], about: M
     """Write vectors to `path`; the same vectors give the same bytes.
 
     Args:
-        path: the file, which appears whole or not at all.
+        path: the file, written completely or not at all.
         words: as in `WordVectors`.
         row_VD: likewise.
         about: likewise.
-        bits: bits per number; fewer make a smaller file, and cost next to nothing where many numbers make a vector.
+        bits: bits per number; fewer make a smaller file, and cost next to nothing if vectors have many numbers.
 
     Raises:
-        ConfigError: two bits are wanted of numbers that are not powers of two, from 4 on.
+        ConfigError: two bits are wanted, but the width is not a power of two of at least 4.
         SurroundingsError: the file cannot be written.
     """
     arrays: dict[str, NDArray[Any]] = {
@@ -67,7 +67,7 @@ def save(path: Path, words: Sequence[str], row_VD: NDArray[np.float32], about: M
 
 
 def check_bits(dims: int, bits: Bits) -> None:
-    """Find out whether vectors of so many numbers can be kept in so many bits.
+    """Check that vectors of this width can be stored in this many bits.
 
     Raises:
         ConfigError: they cannot.
@@ -107,7 +107,7 @@ def _hadamard(dims: int) -> NDArray[np.float32]:
 
 
 def check(path: Path) -> None:
-    """Find out, without reading much, whether there is a file of vectors at `path`.
+    """Check, without reading much, that there is a file of vectors at `path`.
 
     Raises:
         InputError: there is none.
@@ -119,7 +119,7 @@ def load(path: Path) -> WordVectors:
     """Read the file of vectors at `path`.
 
     Raises:
-        InputError: there is no such file, it is none of vectors, it is damaged, or it is beyond a bound.
+        InputError: there is no such file, it does not contain vectors, it is damaged, or it exceeds a limit.
     """
     check(path)
     arrays, header = tensors.read(path, most_bytes=MOST_BYTES)
@@ -172,7 +172,7 @@ def _words(path: Path, data: NDArray[np.uint8]) -> list[str]:
         raise damaged(path, "its words are not UTF-8") from error
     if rest or len(set(words)) < len(words):
         raise damaged(path, "its words are cut off" if rest else "a word stands there twice")
-    # One text of all words is cut in no time; word by word it is told which of them is none.
+    # One text of all words is tokenised quickly; only then, if needed, word by word, to report the invalid one.
     if tokenizer.tokenize("\n".join(words)) != words:
         odd = next(word for word in words if tokenizer.tokenize(word) != [word])
         raise damaged(path, f"{odd[:40]!r} is not a word that texts are cut into")

@@ -1,14 +1,14 @@
-"""Vectors of words, fitted so that their weighted sum comes near a teacher's vector of the sentence.
+"""Vectors of words, fitted so that their weighted sum comes close to a teacher's vector of the sentence.
 
-A word by itself through an encoder gets what the encoder makes of a sentence of one word. Given sentences, the vectors
-can say instead what words do within these. Least squares, drawn to where they were:
+A word encoded by itself gets the vector of a one-word sentence. Given sentences, the vectors can instead express what
+words contribute within them. Least squares, regularised towards the old vectors:
 
     minimise  |A U - S|^2 + strength * |U - U0|^2
 
-with the directions U of the words, which were U0, a row of A for each text, the lengths of its words' vectors scaled to
-length 1, and its sentence vector in S. Afterwards each word has its old length again, which says how much it counts.
+with the directions U of the words, originally U0, a row of A for each text, with the lengths of its words' vectors
+scaled to length 1, and its sentence vector in S. Afterwards each word gets back its old length, which is its weight.
 
-Shapes: T texts, V words, K of them that the texts hold, D width, E width of a sentence vector.
+Shapes: T texts, V words, K of them in the texts, D width, E width of a sentence vector.
 """
 
 from collections import Counter
@@ -27,13 +27,13 @@ from textcls.model import tokenizer
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
 
-# How strongly words are drawn to where they were: as much as so many texts draw that hold nothing else.
+# How strongly words are drawn to their old vectors: as much as by this many texts that contain nothing else.
 STRENGTH: Final = 3.0
-# How many times as long as the sums, by the root of the mean square, sentences are taken to be. Words of a text that
-# point the same way add up to more than words that were never made for each other. Measured (training/README.md): at
-# the length that comes nearest the sums, which is about half theirs, the view learns too slowly, and loses.
+# How many times as long as the sums (by root mean square) sentences are assumed to be. Words of a text that point the
+# same way add up to more than unrelated words. Measured (training/README.md): with the length closest to the sums,
+# about half of theirs, the view learns too slowly, and is worse.
 LENGTH: Final = 2.5
-# Where the search ends, as a share of the right side's length; and after so many steps at the latest.
+# When the search ends, as a share of the right side's length; and after this many steps at the latest.
 _TOLERANCE: Final = 1e-4
 _MOST_STEPS: Final = 200
 
@@ -57,7 +57,7 @@ def _counts(text: str, number: Mapping[str, int]) -> dict[int, int]:
 
 
 def fitted(words: Sequence[str], row_VD: Float32, texts: Sequence[str], sentence_TD: Float32) -> Float32:
-    """Return the vectors [V, D] of the words, fitted to sentences, each as long as it was.
+    """Return the vectors [V, D] of the words, fitted to sentences, with unchanged lengths.
 
     Args:
         words: the words.
@@ -66,7 +66,7 @@ def fitted(words: Sequence[str], row_VD: Float32, texts: Sequence[str], sentence
         sentence_TD: the vector of each, along the same axes.
 
     Raises:
-        InputError: no text holds one of the words.
+        InputError: no text contains any of the words.
     """
     length_V = np.linalg.norm(row_VD.astype(np.float64), axis=1)
     bag_TV = bag_of_words(texts, words, length_V)
@@ -82,7 +82,7 @@ def fitted(words: Sequence[str], row_VD: Float32, texts: Sequence[str], sentence
 
 
 def drawn(bag_TK: csr_matrix, old_KD: Float64, sentence_TD: Float64, strength: float = STRENGTH) -> Float64:
-    """Return what solves the least squares above, by conjugate gradients on its normal equations, all columns at once.
+    """Solve the least squares above by conjugate gradients on the normal equations, for all columns at once.
 
     Sums and sentences are compared without their means, and sentences are `LENGTH` times as long as the sums.
     """
@@ -97,7 +97,7 @@ def drawn(bag_TK: csr_matrix, old_KD: Float64, sentence_TD: Float64, strength: f
         return np.asarray(bag_TK.T @ (bag_TK @ move_KD) + strength * move_KD).ravel()
 
     normal = LinearOperator((old_KD.size, old_KD.size), matvec=product, dtype=np.float64)
-    # Sums of products depend on how many threads share them.
+    # Sums of products depend on the number of threads that share them.
     with threadpool_limits(1):
         move, _ = cg(normal, right_KD.ravel(), rtol=_TOLERANCE, maxiter=_MOST_STEPS)
     return np.asarray(old_KD + move.reshape(old_KD.shape))

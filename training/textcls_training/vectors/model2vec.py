@@ -1,8 +1,7 @@
-"""Folders of model2vec: static vectors of the pieces of a tokenizer, read without their library.
+"""Folders of model2vec: static vectors of the pieces of a tokenizer, read without the model2vec library.
 
-`model.safetensors` holds the vectors, `tokenizer.json` the names of the rows. Names that stand for whole words are
-taken, pieces within words are not. The vectors were weighted by frequency when they were made, so they stay as they
-are.
+`model.safetensors` contains the vectors, `tokenizer.json` the names of the rows. Names of whole words are used, pieces
+within words are not. The vectors were already weighted by frequency, so they stay as they are.
 """
 
 import json
@@ -23,13 +22,13 @@ def read(folder: Path, most: int) -> tuple[list[str], NDArray[np.float32]]:
     """Return the first `most` words of a folder, in lower case, and their vectors [V, D].
 
     Raises:
-        InputError: it is no such folder.
+        InputError: it is not a model2vec folder.
     """
     names = _names(folder)
     arrays, _ = tensors.read(folder / "model.safetensors")
     if "embeddings" not in arrays or arrays["embeddings"].ndim != 2:
         raise InputError(f"{folder / 'model.safetensors'} holds no table 'embeddings'; is it a model2vec folder?")
-    # In newer folders several names share a row, and each has a weight of its own.
+    # In newer folders several names share a row, and each has its own weight.
     row_N = arrays.get("mapping", np.arange(len(arrays["embeddings"])))
     weight_N = arrays.get("weights", np.ones(len(row_N)))
     words, which = [], []
@@ -45,7 +44,7 @@ def read(folder: Path, most: int) -> tuple[list[str], NDArray[np.float32]]:
 
 
 def _names(folder: Path) -> list[str]:
-    """Return the name of each row: a word, or nothing where the row is that of a piece or a mark."""
+    """Return the name of each row: a word, or an empty one if the row is that of a piece or a mark."""
     path = folder / "tokenizer.json"
     try:
         if path.stat().st_size > TOKENIZER_BYTES:
@@ -66,9 +65,9 @@ def _names(folder: Path) -> list[str]:
 
 
 def _whole_word(model: dict[str, Any]) -> Callable[[str], str]:
-    """Return the function that gives the word which the name of a piece stands for, nothing if it is none."""
+    """Return the function that maps the name of a piece to its word, empty if it is none."""
     if model.get("type", "WordPiece") == "WordPiece":
         prefix = model.get("continuing_subword_prefix", "##")
         return lambda name: "" if name.startswith(prefix) or name[:1] + name[-1:] == "[]" else name
-    # A space before a word is written as one of these marks.
+    # One of these marks represents a space before a word.
     return lambda name: name[1:] if name[:1] in ("\u2581", "\u0120") else ""

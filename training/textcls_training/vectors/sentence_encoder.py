@@ -1,8 +1,8 @@
-"""Sentence vectors of a sentence-transformers model, kept in a cache by content: no text is encoded twice.
+"""Sentence vectors of a sentence-transformers model, cached by content: no text is encoded twice.
 
 The cache has a folder for each model, named by a hash of its weights, and in it files of vectors, each with a hash of
-its text. Files are only added, and each appears whole or not at all, so runs side by side do not disturb each other,
-and a run that was interrupted goes on where it stopped.
+its text. Files are only added, each completely or not at all, so parallel runs do not disturb each other, and an
+interrupted run continues where it stopped.
 """
 
 import copy
@@ -24,34 +24,34 @@ Float16 = NDArray[np.float16]
 Float64 = NDArray[np.float64]
 
 CACHE_VARIABLE: Final = "TEXTCLS_CACHE"
-# What to do where the cache finds no room.
+# What to do if there is no space for the cache.
 NO_SPACE: Final = f"free some space, or set {CACHE_VARIABLE} to another folder"
-# Texts of a file of the cache, and of them those that the model reads at once. They are sorted by length for that.
+# Texts per cache file, and texts per batch of the model. They are sorted by length for that.
 CHUNK: Final = 1024
 BATCH: Final = 64
-# Of the hash of a text so many bytes are kept.
+# How many bytes of the hash of a text are kept.
 KEY: Final = 16
-# The file by which a folder is known as a model.
+# The file by which a folder is recognised as a model.
 _MODULES: Final = "modules.json"
-# A sentence encoder reads a few hundred tokens; what is far beyond them need not be split into word pieces.
+# A sentence encoder reads a few hundred tokens; text far beyond them need not be split into word pieces.
 MOST_CHARACTERS: Final = 8000
 
 
 class Listener(Protocol):
-    """Who wants to know how far it is: whoever is told of a training, and any progress bar."""
+    """A listener for progress: a training callback or any progress bar."""
 
     def phase(self, name: str, rows: int, /) -> None:
-        """So many different texts are wanted."""
+        """Report the number of distinct texts wanted."""
 
     def step(self, rows: int, /) -> None:
-        """So many more are there."""
+        """Report that this many more are done."""
 
     def note(self, text: str, /) -> None:
-        """Something is worth a line."""
+        """Report something worth a line."""
 
 
 def cache_folder() -> Path:
-    """Return where vectors are kept: $TEXTCLS_CACHE, else `textcls` in the user's cache folder."""
+    """Return where vectors are cached: $TEXTCLS_CACHE, else `textcls` in the user's cache folder."""
     chosen = os.environ.get(CACHE_VARIABLE)
     if chosen:
         return Path(chosen)
@@ -59,7 +59,7 @@ def cache_folder() -> Path:
 
 
 def require() -> None:
-    """Find out before the work whether encoders can be loaded.
+    """Check before the work that encoders can be loaded.
 
     Raises:
         MissingExtraError: sentence-transformers is not installed.
@@ -69,7 +69,7 @@ def require() -> None:
 
 
 class SentenceEncoder:
-    """A sentence-transformers model, by the folder or the name of it.
+    """A sentence-transformers model, given by its folder or name.
 
     Attributes:
         name: the last part of its path or name.
@@ -82,12 +82,12 @@ class SentenceEncoder:
 
         Args:
             place: a folder, or the name of a model on the Hugging Face Hub.
-            device: where it computes, as PyTorch names it.
+            device: the device it computes on, as PyTorch names it.
 
         Raises:
             MissingExtraError: sentence-transformers is not installed.
             InputError: there is no such model, or it cannot be loaded, or its weights are not finite.
-            SurroundingsError: there can be no cache.
+            SurroundingsError: the cache cannot be created.
         """
         self.name = Path(place).name or place
         self._model = _loaded(place, device)
@@ -102,12 +102,12 @@ class SentenceEncoder:
         listener: Listener | None = None,
         stopped: Callable[[], bool] = lambda: False,
     ) -> Float16:
-        """Return the vectors [texts, width], each of length 1; if somebody ends it meanwhile, zeros are among them.
+        """Return the vectors [texts, width], each of length 1; after an early stop, some are zero.
 
         Args:
             texts: what to encode.
-            listener: told of progress.
-            stopped: whether somebody has ended it: asked before each part.
+            listener: notified of progress.
+            stopped: returns whether a stop was requested; called before each part.
 
         Raises:
             SurroundingsError: the cache cannot be written.
@@ -136,11 +136,11 @@ class SentenceEncoder:
         return vectors
 
     def trainable(self) -> Any:
-        """Return a copy of the model, whose weights may change."""
+        """Return a copy of the model whose weights may change."""
         return copy.deepcopy(self._model)
 
     def _read(self, rows_of: Mapping[bytes, list[int]], vectors: Float16) -> list[bytes]:
-        """Fill in the vectors that the cache has, and return the keys of the others, in the order of their texts."""
+        """Fill in the cached vectors, and return the keys of the others, in the order of their texts."""
         missing = dict.fromkeys(rows_of)
         for path in sorted(self._folder.glob("*.npy")):
             kept = _load(path, self.width)
@@ -181,7 +181,7 @@ def _layout(width: int) -> np.dtype[Any]:
 
 
 def _load(path: Path, width: int) -> NDArray[Any]:
-    """Return the keys and vectors of a file of the cache, which are read on use; none if it is damaged."""
+    """Return the keys and vectors of a cache file, which are read lazily; none if it is damaged."""
     try:
         kept = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError):
@@ -200,7 +200,7 @@ def _keep(folder: Path, keys: Sequence[bytes], vectors: Float16) -> None:
 
 
 def as_float64(vectors: Float16) -> Float64:
-    """Return vectors as the linear head reads them, of length 1 once more."""
+    """Return vectors as the linear head reads them, renormalised to length 1."""
     return _unit(vectors.astype(np.float64))
 
 
@@ -209,10 +209,10 @@ def _unit(x: NDArray[Any]) -> NDArray[Any]:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder of the cache.
+    """Create a cache folder.
 
     Raises:
-        SurroundingsError: it cannot be made.
+        SurroundingsError: it cannot be created.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -227,10 +227,10 @@ def _loaded(place: str, device: str) -> Any:
     with optional_dependencies.needed_by("A teacher"):
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging
-    logging.disable_progress_bar()  # progress is told by the callback
+    logging.disable_progress_bar()  # the callback reports progress
     try:
         return SentenceTransformer(place, device=device)
-    # What loading may raise, of a file, the network or the library, is not written down anywhere.
+    # It is not documented what loading may raise because of a file, the network or the library.
     except Exception as error:
         why = " ".join(str(error).split()).rstrip(".")[:300] or type(error).__name__
         if (Path(place) / _MODULES).is_file():
@@ -242,12 +242,12 @@ def _loaded(place: str, device: str) -> Any:
 
 
 def _fingerprint(model: Any) -> str:
-    """Return a hash of all that decides over a vector: layers, weights, vocabulary, and where texts are cut."""
+    """Return a hash of all that determines a vector: layers, weights, vocabulary, and the maximum length."""
     digest = hashlib.sha256(repr((model, model.max_seq_length)).encode())
     for name, weight in sorted(model.state_dict().items()):
         array = weight.detach().cpu().contiguous()
         digest.update(f"{name} {tuple(array.shape)} {array.dtype}".encode())
-        # NumPy has no bfloat16; 32 bits hold the same numbers.
+        # NumPy has no bfloat16; 32 bits represent the same numbers.
         digest.update((array.float() if str(array.dtype) == "torch.bfloat16" else array).numpy().tobytes())
     vocabulary = getattr(model.tokenizer, "get_vocab", None)
     digest.update(repr(sorted(vocabulary().items()) if vocabulary else None).encode())

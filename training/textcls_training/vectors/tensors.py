@@ -1,4 +1,4 @@
-"""Safetensors files within bounds: named arrays and text about them, nothing that can run."""
+"""Safetensors files within bounds: named arrays and text about them, nothing executable."""
 
 import json
 import stat
@@ -16,13 +16,13 @@ from safetensors.numpy import save
 from textcls.errors import InputError
 
 MOST_BYTES: Final = 4_000_000_000
-# The library writes several entries of metadata in an order of chance, so all that is said stands in one, as JSON.
+# The library writes several metadata entries in random order, so all metadata are in one, as JSON.
 _ABOUT: Final = "about"
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a file holds: type and shape of its arrays by name, the type as safetensors calls it; text about them."""
+    """The contents of a file: type (as safetensors calls it) and shape of its arrays by name; text about them."""
 
     arrays: Mapping[str, tuple[str, tuple[int, ...]]]
     about: Mapping[str, str]
@@ -35,10 +35,10 @@ def write(file: IO[bytes], arrays: Mapping[str, NDArray[Any]], about: Mapping[st
 
 
 def read_header(path: Path, most_bytes: int = MOST_BYTES) -> Header:
-    """Return what the file at `path` holds, without reading its arrays.
+    """Return what the file at `path` contains, without reading its arrays.
 
     Raises:
-        InputError: there is no such file, it is too large, or it is none of this format.
+        InputError: there is no such file, it is too large, or it is not in this format.
     """
     with _opened(path, most_bytes) as file:
         return _header(path, file)
@@ -48,7 +48,7 @@ def read(path: Path, *wanted: str, most_bytes: int = MOST_BYTES) -> tuple[dict[s
     """Return the arrays `wanted` of the file at `path`, all of them if none is named, and its header.
 
     Raises:
-        InputError: there is no such file, it is too large, it is none of this format, or it lacks an array.
+        InputError: there is no such file, it is too large, it is not in this format, or it lacks an array.
     """
     with _opened(path, most_bytes) as file:
         header = _header(path, file)
@@ -58,7 +58,7 @@ def read(path: Path, *wanted: str, most_bytes: int = MOST_BYTES) -> tuple[dict[s
 
 
 def damaged(path: Path, why: str) -> InputError:
-    """Return the error of a file that is not what it should be."""
+    """Return the error for a file that is not what it should be."""
     return InputError(
         f"{path} is damaged, or not a file of vectors ({why}); copy it again, or make one with textcls vectors import."
     )
@@ -66,12 +66,12 @@ def damaged(path: Path, why: str) -> InputError:
 
 @contextmanager
 def _opened(path: Path, most_bytes: int) -> Iterator[Any]:
-    """Open a regular file of at most so many bytes."""
+    """Open a regular file of at most `most_bytes` bytes."""
     try:
         found = path.stat()
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
-    # What is not a regular file, a pipe for instance, might never end.
+    # Anything but a regular file, a pipe for instance, might never end.
     if not stat.S_ISREG(found.st_mode):
         raise InputError(f"{path} is not a regular file; copy the vectors to one.")
     if found.st_size > most_bytes:

@@ -1,7 +1,7 @@
-"""Vectors as text: the files of word2vec, GloVe and fastText, one word a line with its numbers behind it.
+"""Vectors as text: the files of word2vec, GloVe and fastText, one word per line followed by its numbers.
 
-word2vec and fastText begin with a line that says how many words and numbers there are; GloVe does not. A file may be
-compressed with gzip. Shapes as in `textcls_training.vectors`; E width of the raw vectors.
+word2vec and fastText files begin with a line with the numbers of words and dimensions; GloVe files do not. A file may
+be compressed with gzip. Shapes as in `textcls_training.vectors`; E width of the raw vectors.
 """
 
 import gzip
@@ -16,16 +16,15 @@ from numpy.typing import NDArray
 from textcls.errors import InputError
 from textcls.model import tokenizer
 
-# 10,000 numbers in writing, and a word.
+# 10,000 written numbers, and a word.
 LINE_BYTES: Final = 300_000
 GZIP: Final = b"\x1f\x8b"
 
 
 def read(path: Path, most: int) -> tuple[list[str], NDArray[np.float32]]:
-    """Return the first `most` words that texts can hold, in lower case, and their vectors [V, E].
+    """Return the first `most` words that texts can contain, in lower case, and their vectors [V, E].
 
-    Lines whose word texts are cut into several tokens, or that differ from an earlier one in case alone, are passed
-    over.
+    Lines whose word would be split into several tokens, or differs from an earlier one only in case, are skipped.
 
     Raises:
         InputError: there is no such file, a line is not a word with as many numbers as the others have, or there are
@@ -77,10 +76,10 @@ def _no_vector(path: Path, number: int, width: int) -> InputError:
 
 @contextmanager
 def _lines(path: Path) -> Iterator[Iterator[str]]:
-    """Give the lines of a text file, unpacked if it is compressed.
+    """Yield the lines of a text file, unpacked if it is compressed.
 
     Raises:
-        InputError: it cannot be read, or is not text of lines.
+        InputError: it cannot be read, or does not consist of lines of text.
     """
     try:
         with path.open("rb") as file:
@@ -103,5 +102,5 @@ def _decoded(path: Path, file: IO[bytes] | gzip.GzipFile) -> Iterator[str]:
         number += 1
         if len(line) == LINE_BYTES:
             raise InputError(f"{path}, line {number}: it has {LINE_BYTES:,} bytes or more; is it a text file?")
-        # Published files hold a few words of broken bytes, which no text will match.
+        # Published files contain a few words with invalid bytes, which no text will match.
         yield line.decode(errors="replace")

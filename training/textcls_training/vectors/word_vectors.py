@@ -1,4 +1,4 @@
-"""A vector for each of some words: what training reads of a file. Shapes as in `textcls_training.vectors`."""
+"""A vector for each of some words, as training reads them from a file. Shapes as in `textcls_training.vectors`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,9 +13,9 @@ class WordVectors:
 
     Attributes:
         words: tokens as `textcls.model.tokenizer` makes them, in lower case, all different, the most frequent first.
-        row_VD: a vector for each, finite and not zero; its length says how much the word counts, and the greatest is 1.
-        about: where they come from, in words: `source`, `licence`, `how`, and what else is known.
-        sha256: the SHA-256 of the file that they were read from.
+        row_VD: a vector for each, finite and not zero; its length is the weight of the word, and the greatest is 1.
+        about: where they come from, as text: `source`, `licence`, `how`, and what else is known.
+        sha256: the SHA-256 of the file they were read from.
     """
 
     words: Sequence[str]
@@ -29,7 +29,7 @@ class WordVectors:
 
     @property
     def dim(self) -> int:
-        """Width D of a vector."""
+        """Return the width D of a vector."""
         return int(self.row_VD.shape[1])
 
     def numbers(self, words: Sequence[str]) -> NDArray[np.int32]:

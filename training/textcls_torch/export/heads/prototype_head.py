@@ -1,12 +1,12 @@
-"""The scoring head of a model of prototypes, as a module and as a graph: `textcls_torch.models.ops.prototypes`.
+"""The scoring head of a prototype model, as a module and as a graph: `textcls_torch.models.ops.prototypes`.
 
-The columns of a view are values, the entries of a vector, a score and a squared norm, as of a folded model; behind the
-views stands the spelling, the codes of the words by their weights. Each part counts by its weight over the root mean
-square of its length in the training, and all together are brought to the length 1. With the attention over support
-rows and all lengths held, a logit is a sum over tokens, so contributions are exact.
+The columns of a view are values, the entries of a vector, a score and a squared norm, as in a folded model; after the
+views comes the spelling, the weighted codes of the words. Each part is scaled by its weight over the root mean square
+of its length in training, and the whole is normalised to length 1. With the attention over support rows and all lengths
+held constant, a logit is a sum over tokens, so contributions are exact.
 
-Shapes as in `textcls_training.export.heads`; D entries of a view, H of the spelling, F of all together, K support rows
-of the label that has most, S of all labels together.
+Shapes as in `textcls_training.export.heads`; D entries of a view, H of the spelling, F of all together, K the most
+support rows of any label, S those of all labels together.
 """
 
 import math
@@ -42,8 +42,8 @@ class PrototypeHead(nn.Module):
 
     Args:
         encoder: the encoder that the token sums come from.
-        lengths: the root mean square length of each part in the training.
-        support_SF: the vectors of all support rows, label by label, of length 1; they are kept in 16 bits.
+        lengths: the root mean square length of each part in training.
+        support_SF: the vectors of all support rows, label by label, of length 1; stored in 16 bits.
         prototypes: the number of support rows of each label, and the scale.
         bias_C: the bias of each label.
     """
@@ -81,7 +81,7 @@ class PrototypeHead(nn.Module):
         return torch.softmax(logits_BC / self.temperature, -1), logits_BC, attention_BT, attribution_BTC
 
     def weighted(self, token_BTGX: Tensor, spelling_BTH: Tensor) -> tuple[Tensor, Tensor]:
-        """Return attention probabilities [B, T, G, 1], and tokens by their weights, part by part [B, T, F]."""
+        """Return attention probabilities [B, T, G, 1], and weighted tokens, part by part [B, T, F]."""
         value_BTGD, score_BTG1, squared_norm_BTG1 = torch.split(token_BTGX, [self.width, 1, 1], -1)
         probability_BTG1 = torch.softmax(score_BTG1, 1)
         weight_BTG1 = norm_weights(probability_BTG1, squared_norm_BTG1) if self.norm else probability_BTG1
@@ -95,7 +95,7 @@ class PrototypeHead(nn.Module):
         return [float(part_BD.square().sum(1).mean().sqrt()) or 1.0 for part_BD in parts]
 
     def inputs(self, tables: LookupTables, corpus: Corpus) -> tuple[Tensor, Tensor, Tensor]:
-        """Return what `forward` reads of texts, as the graph makes it."""
+        """Return the inputs of `forward` for texts, as produced by the graph."""
         padding_BT, token_BTGX = tables.read(corpus)
         weight_V = tables.word_weights(corpus.types)
         code_VH = codes(corpus.types) * weight_V[:, None]
@@ -126,7 +126,7 @@ class PrototypeHead(nn.Module):
         return make_model(helper.make_graph(g.nodes, "head", _inputs(), _outputs(), g.constants))
 
     def _token_nodes(self, g: StringGraphBuilder) -> str:
-        """Name `attention`; return what each token adds to the vector of its text, before its length [B, T, F]."""
+        """Add `attention`; return what each token adds to the vector of its text, before normalisation [B, T, F]."""
         value_BTGD, score_BTG1, squared_norm_BTG1 = g.split("token", [self.width, 1, 1], axis=3)
         weight_BTG1 = probability_BTG1 = g.node("Softmax", score_BTG1, axis=1)
         part_BTG1 = g.node("Mul", probability_BTG1, g.constant(self.ensemble_G1.numpy(), np.float32))
@@ -141,7 +141,7 @@ class PrototypeHead(nn.Module):
         return g.node("Mul", parts_BTF, g.constant(self.factor_F.numpy(), np.float32))
 
     def _vector_nodes(self, g: StringGraphBuilder, token_BTF: str) -> str:
-        """Name `embedding`; return what tokens add to it [B, T, F]."""
+        """Add `embedding`; return what tokens add to it [B, T, F]."""
         sum_BF = g.node("ReduceSum", token_BTF, g.integers(1), keepdims=0)
         square_B1 = g.node("ReduceSumSquare", sum_BF, g.integers(1))
         length_B1 = g.node("Max", g.node("Sqrt", square_B1), g.constant(LEAST_LENGTH, np.float32))
@@ -149,7 +149,7 @@ class PrototypeHead(nn.Module):
         return g.node("Div", token_BTF, g.node("Unsqueeze", length_B1, g.integers(1)))
 
     def _support_nodes(self, g: StringGraphBuilder) -> tuple[str, str, str]:
-        """Return support rows by label [C, K, F], which of them are real [C, K], and that shape; all are constants."""
+        """Return support rows by label [C, K, F], which of them are real [C, K], and that shape; all constant."""
         support_SF = g.exchangeable(self.support_SF, np.float16, artifact.SUPPORT_ROWS)
         count_C = g.exchangeable(self.count_C, np.int64, artifact.SUPPORT_COUNTS)
         zero, one = g.constant(0, np.int64), g.constant(1, np.int64)
@@ -165,7 +165,7 @@ class PrototypeHead(nn.Module):
         return g.node("Gather", table_RF, place_CK), real_CK, g.node("Shape", real_CK)
 
     def _score_nodes(self, g: StringGraphBuilder, support_CKF: str, real_CK: str, shape_2: str) -> str:
-        """Name `support`, `logits` and `probabilities`; return the prototypes, of length 1 [C, B, F]."""
+        """Add `support`, `logits` and `probabilities`; return the prototypes, of length 1 [C, B, F]."""
         scale = g.constant(self.scale, np.float32)
         row_MF = g.node("Reshape", support_CKF, g.integers(-1, self.support_SF.shape[1]))
         cosine_BM = g.node("MatMul", artifact.EMBEDDING, g.node("Transpose", row_MF, perm=[1, 0]))
@@ -188,7 +188,7 @@ class PrototypeHead(nn.Module):
 
 def _spelling(g: StringGraphBuilder) -> str:
     """Return the code of each token times its weight [B, T, H], zero at padding."""
-    # The squared weight of a token's word in the first view is that of its row; a word without a row has the most, 1.
+    # The squared weight of a token's word in the first view is that of its row; a word without a row has 1, the most.
     from_, to = g.integers(0, 0, -1), g.integers(1, 1, 2**31)
     square_1BT11 = g.node("Slice", "rows", from_, to, g.integers(0, 3, 4))
     square_BT1 = g.node("Squeeze", square_1BT11, g.integers(0, 4))

@@ -23,9 +23,8 @@ class VectorHead(nn.Module):
     """Outputs from token sums whose columns are vectors and a squared norm; every view is a group.
 
     Attributes:
-        temperature: with one label per text, what logits are divided by before the softmax.
-        scale_C: with several, what the logit of each label is multiplied by before the sigmoid; None for one label a
-            text.
+        temperature: with one label per text, the divisor of logits before the softmax.
+        scale_C: with several, the factor of each label's logit before the sigmoid; None for one label per text.
         shift_C: what is then added to it.
     """
 
@@ -72,7 +71,7 @@ class VectorHead(nn.Module):
 
     @torch.no_grad()
     def answers(self, padding_BT: Bools, token_BTVX: Float32) -> HeadOutputs:
-        """Return `forward` of arrays, as arrays."""
+        """Return `forward` for arrays, as arrays."""
         probability_BC, *others = self(torch.from_numpy(padding_BT), torch.from_numpy(token_BTVX))
         logits_BC, attention_BT, attribution_BTC = (part.numpy() for part in others)
         return probability_BC.numpy(), logits_BC, attention_BT, attribution_BTC

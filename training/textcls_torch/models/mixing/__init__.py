@@ -1,8 +1,8 @@
 """The mixing layers: the one place where tokens of a text see each other.
 
-A mixer is made with (dim, out) and maps normalised token vectors `x_BTD`, zero at padding, and `mask_BT`, padding last,
-to `[B, T, out]`. It must not depend on how much padding follows the last real token, nor on the other texts
-of the batch; what it returns at padding is ignored. To add one: a module beside these, a line in `MIXERS`, and what
+A mixer is created with (dim, out) and maps normalised token vectors `x_BTD`, zero at padding, and `mask_BT`, padding
+last, to `[B, T, out]`. It must not depend on how much padding follows the last real token, nor on the other texts of
+the batch; what it returns at padding is ignored. To add one: a module beside these, a line in `MIXERS`, and what
 ARCHITECTURE.md says.
 
 Each one has a layer norm before it, a gate after it, and the residual (`textcls_torch.models.classifier`).

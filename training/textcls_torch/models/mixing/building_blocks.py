@@ -46,7 +46,7 @@ class StaticVector(nn.Module):
 
         v = sigmoid(W_f s) * tanh(W_c s)                  s starts at zero and passes a sigmoid first
 
-    Afterwards `fold` leaves nothing but v, as such a vector is alike for all texts.
+    Afterwards `fold` leaves only v, as such a vector is the same for all texts.
     """
 
     def __init__(self, dim: int) -> None:

@@ -88,7 +88,7 @@ class GatedMLP(nn.Module):
         dim: width D of the token vectors.
         out: width of the result.
         reach: tokens to each side that the gate sees.
-        gating: what s is.
+        gating: the kind of s.
         full: tokens that a full matrix mixes; 0 for a Toeplitz one.
         attention: width of a tiny attention whose result is added to f, which makes an aMLP; 0 for none.
     """

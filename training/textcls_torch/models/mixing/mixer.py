@@ -20,7 +20,7 @@ class TokenMLP(nn.Module):
     Args:
         dim: width D of the token vectors.
         out: width of the result.
-        tokens: how many are mixed.
+        tokens: the number of tokens mixed.
         hidden: width of the hidden layer.
     """
 

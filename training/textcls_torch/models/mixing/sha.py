@@ -17,7 +17,7 @@ class SingleHeadedAttention(nn.Module):
         h = x + LSTM(x);   h = h + attention(q = s_q * norm(W h), k = s_k * norm(h), v = s_v * norm(h));
         y = norm(h) + Boom(norm'(h))
 
-    Queries have a matrix, keys and values none: learned vectors scale all three, s_q and s_k by a sigmoid, s_v
+    Queries have a matrix, keys and values do not: learned vectors scale all three, s_q and s_k by a sigmoid, s_v
     over-parameterised (`StaticVector`), which is folded when the model is saved. O(N d^2 + N^2 d) in N tokens of width
     d, N^2 numbers per text in memory, and N steps one after the other.
 

@@ -26,8 +26,8 @@ def norm_weights(probability_BTS: Tensor, squared_norm_BT1: Tensor) -> Tensor:
     q_t (`squared_norm_BT1`) is the squared feature norm of token t: the squared length that the sum of its weighted
     features would have if they were orthogonal. Evidence of k different tokens adds up to sqrt(k) of it, as in an
     L2-normalised TF-IDF vector, where the softmax alone would average it. So does the evidence of a token that is
-    repeated k times: long and repetitive texts get surer answers. In a text all of whose norms are zero, where every
-    token is out of vocabulary, all weights are 0.
+    repeated k times: long and repetitive texts get more confident answers. In a text whose norms are all zero, with
+    every token out of vocabulary, all weights are 0.
     """
     return probability_BTS / pooled_norm(probability_BTS, squared_norm_BT1)
 
@@ -41,7 +41,7 @@ def pooled_norm(probability_BTS: Tensor, squared_norm_BT1: Tensor) -> Tensor:
 def norm_fractions(probability_BTS: Tensor, squared_norm_BT1: Tensor) -> Tensor:
     """r_t = p_t^2 q_t / sum_t p_t^2 q_t, each token's fraction of the squared pooled norm [B, T, S].
 
-    They sum to 1 over a text, and are all 0 where that norm is.
+    They sum to 1 over a text, and are all 0 if that norm is.
     """
     square_BTS = probability_BTS * probability_BTS * squared_norm_BT1
     return square_BTS / square_BTS.sum(1, keepdim=True).clamp_min(LEAST_SQUARE)
@@ -53,8 +53,8 @@ def norm_attributions(token_logit_BTSC: Tensor, fraction_BTS: Tensor) -> Tensor:
     A token brings its per-token logit l_t, and by its fraction r_t of the squared norm it weakens those of all,
     L = sum_t l_t. Taken out, it changes the logit by l_t - r_t L / 2, up to r_t l_t / 2 + O(r_t^2 L). Twice that sums
     to L again: 2 l_t - r_t L is the Aumann-Shapley value (Aumann and Shapley 1974, chapter I) of the game in which each
-    token is there with the same chance. Halfway between it and the per-token logit is where comprehensiveness and
-    sufficiency together are best (training/README.md); the sum over tokens is L for each of the three.
+    token is present with the same probability. Halfway between it and the per-token logit is where comprehensiveness
+    and sufficiency together are best (training/README.md); the sum over tokens is L for each of the three.
 
     Args:
         token_logit_BTSC: per-token logits l_t, the weighted values of each seed.

@@ -45,7 +45,7 @@ def fourier_mix(x_BTD: Tensor, mask_BT: Tensor, cosine_DD: Tensor, sine_DD: Tens
     Re((A - iB) x (C - iE)) = A x C - B x E with cosines A, C and sines B, E. `x_BTD` must be zero at padding.
 
     Deviations: orthonormal, as no layer norm follows that would take the scale away; by explicit matrices, as one FFT
-    would have one length for the whole batch: O(T^2 D) time and T^2 memory a text, where an FFT is O(T log T D).
+    would have one length for the whole batch: O(T^2 D) time and T^2 memory per text, whereas an FFT is O(T log T D).
     """
     length_B11 = mask_BT.sum(1).clamp_min(1).view(-1, 1, 1)
     place_T = torch.arange(x_BTD.shape[1], device=x_BTD.device)
@@ -63,7 +63,7 @@ def cut_or_pad(x_BTD: Tensor, tokens: int) -> Tensor:
 def token_mlp(
     x_BTD: Tensor, enter_MN: Tensor, enter_M: Tensor, leave_NM: Tensor, leave_N: Tensor, mask_BT: Tensor
 ) -> Tensor:
-    """Mix by W_2 gelu(W_1 x + b_1) + b_2 over tokens, alike for each channel (MLP-Mixer, arXiv 2105.01601, eq. 1).
+    """Mix by W_2 gelu(W_1 x + b_1) + b_2 over tokens, the same for each channel (MLP-Mixer, arXiv 2105.01601, eq. 1).
 
     A learned matrix has one length: the first N tokens are mixed, and the result is zero beyond them. O(N M D).
     """
@@ -140,8 +140,8 @@ def spatial_gate(z_BTF: Tensor, filter_W: Tensor, bias: Tensor, mask_BT: Tensor)
     Deviation: W is Toeplitz and banded, so that it serves any length; the paper finds that it learns such matrices.
     """
     z_BTF = z_BTF * mask_BT.unsqueeze(-1)
-    # In training a product with W itself is several times faster on a CPU, as long as texts are not much longer than
-    # the band; a saved model, which must take any length, convolves.
+    # In training a product with W itself is several times faster on a CPU, if texts are not much longer than the band;
+    # a saved model, which must accept any length, convolves.
     if z_BTF.shape[1] > MATRIX_TOKENS:
         return _convolved(z_BTF, filter_W) + bias
     return toeplitz(filter_W, z_BTF.shape[1]) @ z_BTF + bias
@@ -163,7 +163,7 @@ def _convolved(z_BTF: Tensor, filter_W: Tensor) -> Tensor:
 
 
 def full_spatial_gate(z_BTF: Tensor, weight_NN: Tensor, bias_N: Tensor, mask_BT: Tensor) -> Tensor:
-    """f(Z) = W Z + b over the first N tokens with a full W, as the paper has it (gMLP, arXiv 2105.08050, eq. 2).
+    """f(Z) = W Z + b over the first N tokens with a full W, as in the paper (gMLP, arXiv 2105.08050, eq. 2).
 
     Beyond them nothing is mixed: f is 1, as it is everywhere when training begins. O(N^2 F).
     """
@@ -175,7 +175,7 @@ def full_spatial_gate(z_BTF: Tensor, weight_NN: Tensor, bias_N: Tensor, mask_BT:
 def boom(x_BTD: Tensor, enter_XD: Tensor, enter_X: Tensor) -> Tensor:
     """Boom layer (SHA-RNN, arXiv 1911.11423): gelu(W v + b) of width N D, cut into N parts of width D that are summed.
 
-    No matrix leads back.
+    No matrix projects back.
     """
     u_BTX = F.gelu(F.linear(x_BTD, enter_XD, enter_X))
     return u_BTX.view(*x_BTD.shape[:-1], -1, x_BTD.shape[-1]).sum(-2)

@@ -1,7 +1,7 @@
-"""The maths of prototypes: the vector of a text out of several parts, and how near it is to labels of support rows.
+"""The maths of prototypes: the vector of a text from several parts, and its similarity to the labels of support rows.
 
 `textcls.model.teaching.scores` has the formula in NumPy, with its source. Shapes: B texts, T tokens, F entries of a
-vector, C labels, K support rows of the label that has most.
+vector, C labels, K the most support rows of any label.
 """
 
 from typing import NamedTuple
@@ -29,11 +29,11 @@ class PrototypeScores(NamedTuple):
 
 
 def text_vectors(token_BTF: Tensor, factor_F: Tensor) -> TextVectors:
-    """Sum up tokens, and bring the sums to the length 1.
+    """Sum tokens, and normalise the sums to length 1.
 
     Args:
         token_BTF: weighted vectors of tokens, zero at padding.
-        factor_F: how much each entry counts: that of its part.
+        factor_F: the weight of each entry: that of its part.
     """
     token_BTF = token_BTF * factor_F
     sum_BF = token_BTF.sum(1)

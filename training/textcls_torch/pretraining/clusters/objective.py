@@ -1,20 +1,20 @@
-"""The objective: a lower bound of the mutual information of what two views of a text say of its cluster.
+"""The objective: a lower bound of the mutual information of the clusters predicted by two views of a text.
 
-Of two views a, b of a text (here: its tokens dealt out to two heaps) each names a cluster, with probabilities p_a, p_b
-over C clusters. For the cluster Z that one view names, and whatever the other says of it (Stratos 2019, "Mutual
+Each of two views a, b of a text (here: its tokens split into two parts) predicts a cluster, with probabilities p_a, p_b
+over C clusters. For the cluster Z that one view predicts, and any prediction of it by the other (Stratos 2019, "Mutual
 Information Maximization for Simple and Accurate Part-Of-Speech Induction", section 3: Barber and Agakov's bound),
 
     I(Z_b; a) >= H(Z_b) - E[-sum_c p_b(c) log p_a(c)]
 
-Views are to agree (the cross-entropy) without all texts going into one cluster (the entropy). No text has to be
-compared with others, so there are no negatives and no large batches. Only H(Z) is of all texts, not of a few: estimated
-on a batch it is too small by about (C - 1) / (2 B) (Miller 1955), which is a lot where C is near B. So its slope is
-taken at a running mean m of the probabilities: the gradient of H at m is -log m (and a constant, which probabilities
-that sum to 1 do not feel).
+Views should agree (the cross-entropy) without all texts going into one cluster (the entropy). No text has to be
+compared with others, so there are no negatives and no large batches. Only H(Z) depends on all texts: estimated on a
+batch it is too small by about (C - 1) / (2 B) (Miller 1955), which is a lot if C is near B. So its gradient is taken at
+a running mean m of the probabilities: the gradient of H at m is -log m (and a constant, which has no effect on
+probabilities that sum to 1).
 
-The view that names the cluster is surer of it (`SHARPNESS`) than the one that foresees it. With both alike, agreement
-is had most cheaply by clusters of which no view is sure: as far as logits a, b are small and centred, the bound is
-(a . b - (a . a + b . b) / 4) / C, below 0 unless two views' logits correlate by more than a half. That ended with all
+The view that names the cluster is sharper (`SHARPNESS`) than the one that predicts it. With both equal, agreement is
+achieved most cheaply by clusters of which no view is sure: as far as logits a, b are small and centred, the bound is (a
+. b - (a . a + b . b) / 4) / C, below 0 unless two views' logits correlate by more than a half. That ended with all
 texts in one cluster, or with few clusters of many (training/README.md).
 
 Shapes: B texts, V views of the model (words, pieces), C clusters.
@@ -44,7 +44,7 @@ class Marginal:
         self.momentum = momentum
 
     def update(self, probability_BC: Tensor) -> Tensor:
-        """Take in the answers to a batch, and return the mean [C]."""
+        """Update the mean with the probabilities of a batch, and return it [C]."""
         mean_C = probability_BC.detach().mean(0)
         self.value_C = self.momentum * self.value_C + (1 - self.momentum) * mean_C
         return self.value_C
@@ -59,13 +59,13 @@ def cross_entropy(target_BC: Tensor, logits_VBC: Tensor) -> Tensor:
 def information_loss(a_VBC: Tensor, b_VBC: Tensor, marginal: Marginal) -> Tensor:
     """Return the loss, summed over texts and views: half of the negative bound, both ways.
 
-    The cluster that a view of the text names is that of all views of the model together, which so keep to the same
-    clusters; each of these learns to foresee it from the other view of the text.
+    The cluster named by a view of the text is that of all views of the model together, which therefore share the same
+    clusters; each of these learns to predict it from the other view of the text.
 
     Args:
-        a_VBC: logits of one view of the texts.
+        a_VBC: the logits of one view of the texts.
         b_VBC: likewise, of the other.
-        marginal: takes these answers in.
+        marginal: the running mean, which is updated.
     """
     p_a_BC, p_b_BC = ((SHARPNESS * one_VBC.mean(0)).softmax(1) for one_VBC in (a_VBC, b_VBC))
     both_BC = (p_a_BC + p_b_BC) / 2

@@ -28,13 +28,13 @@ from textcls_training.pretraining.saved_model import learn, vectors_asked_for, w
 from textcls_training.pretraining.texts import PretrainingTexts
 from textcls_training.vectors.word_vectors import WordVectors
 
-# The column of the cluster, in what is written with the model.
+# The name of the column of clusters in output written with the model.
 LABEL_COLUMN: Final = "cluster"
 # Passes over the texts; with few texts there are more, so that there are `LEAST_STEPS` steps.
 EPOCHS: Final = 10
 LEAST_STEPS: Final = 300
 # Steps that learn the first clusters, rounded to whole epochs. With fewer, views of a text hardly agree yet, and most
-# clusters run dry.
+# clusters become empty.
 FIRST_STEPS: Final = 100
 # Texts per step: enough for a step to say something about the clusters, and few enough for many steps.
 BATCH: Final = 64
@@ -94,7 +94,7 @@ def run(
 def _vectors(config: PretrainConfig, corpus: Corpus) -> WordVectors | None:
     """Return the word vectors asked for; by default, the English ones for short texts whose words they know.
 
-    Means over the words of long texts tell them apart worse than their singular vectors (training/README.md).
+    Means over the words of long texts distinguish them less well than singular vectors (training/README.md).
     """
     long = len(corpus.token) > MOST_WORDS_A_TEXT * len(corpus)
     return None if config.vectors is None and long else vectors_asked_for(config, corpus)
@@ -115,7 +115,7 @@ def _resolved(
 
 
 def _steps(corpus: Corpus) -> int:
-    """Return the steps of an epoch."""
+    """Return the number of steps per epoch."""
     return -(-len(corpus) // BATCH)
 
 

@@ -25,10 +25,10 @@ MARGINAL_TEXTS: Final = 2000
 
 
 class ClusterTrainer(Trainer):
-    """Learns clusters: for a while those that the texts begin in, from either view; then by the objective alone.
+    """A trainer of clusters: for a while the initial ones, from either view; then by the objective alone.
 
     Args:
-        dataset: the texts, whose labels are the numbers of the clusters that they begin in.
+        dataset: the texts, whose labels are the numbers of their initial clusters.
         clusters: the number of clusters.
         config: the configuration, as for any training.
         first_epochs: how many of its epochs learn the first clusters.
@@ -66,7 +66,7 @@ class ClusterTrainer(Trainer):
 
     @torch.no_grad()
     def both_views(self, encoded_V: Sequence[Any]) -> tuple[Tensor, Tensor]:
-        """Return the logits [R, C] of all views of the model for each of two views of texts, as `encode` has made them.
+        """Return the logits [R, C] of all views of the model for each of two views of texts encoded by `encode`.
 
         The same texts are divided in the same way each time.
         """

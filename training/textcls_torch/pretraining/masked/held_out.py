@@ -41,7 +41,7 @@ class Guess:
     best: Sequence[tuple[str, float]]
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it."""
+        """Return everything."""
         return {
             "tokens": [*self.tokens],
             "masked": self.place,
@@ -55,7 +55,7 @@ class HeldOutScores:
 
     Attributes:
         words: the number of masked words that are in the vocabulary, on which everything is measured.
-        perplexity: e to the mean cross-entropy, of a softmax over the whole vocabulary.
+        perplexity: e to the mean cross-entropy of a softmax over the whole vocabulary.
         frequency_perplexity: the perplexity with word frequencies alone.
         accuracy: how often the most probable word is the right one.
         guesses: a few sample guesses.
@@ -83,7 +83,7 @@ class HeldOutScores:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it, rounded."""
+        """Return everything, rounded."""
         return {
             "words": self.words,
             "perplexity": round(self.perplexity, 2),
@@ -112,7 +112,7 @@ class _Asked:
 
     @torch.no_grad()
     def run(self) -> None:
-        """Ask all texts."""
+        """Process all texts."""
         rng = np.random.default_rng(SEED)
         self._trainer.model.eval()
         for text_B in plain_batches(self._corpus.lengths(), BATCH):

@@ -1,8 +1,8 @@
 """Predict what is expected in place of the masked tokens of a text.
 
 A masked token begins as the bag of words around it: the sum of the text's other vectors, normalised as `norm` attention
-with equal scores would be. A mixing layer, if there is one, sees the text with these in the masked places and adds what
-follows from order and neighbourhood:
+with equal scores would be. A mixing layer, if there is one, sees the text with these sums in the masked places and adds
+what follows from order and neighbourhood:
 
     h_m = bag + mixing(x)_m        bag = sum_t x_t / sqrt(sum_t q_t) over the tokens that are not masked
 
@@ -56,5 +56,5 @@ class MaskedModel(nn.Module):
 
     @property
     def gate(self) -> float | None:
-        """The largest gate of the mixing layer; None without one."""
+        """Return the largest gate of the mixing layer; None without one."""
         return None if self.mixing is None else round(float(self.mixing.gate_X.detach().abs().max()), 6)

@@ -43,7 +43,7 @@ class MaskedReport:
         return self.tokens / max(self.seconds, 1e-9)
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it."""
+        """Return everything."""
         return {
             "objective": "masked",
             **self.written.to_json(),

@@ -1,13 +1,13 @@
-"""The softmax over all words by a sample of them.
+"""The softmax over all words, estimated with a sample of them.
 
-A word's probability is its frequency p_w, moved by its context h:
+A word's probability is its frequency p_w, shifted by its context h:
 
     P(w | h) = p_w exp(h . o_w) / sum_v p_v exp(h . o_v)
 
 So vectors say how a context changes what is to be expected, and nothing about how frequent words are. In training the
 right word stands among a sample of S others alone, drawn by a distribution q, and each is corrected by how often it is
 to be drawn: its logit is h . o_w + log p_w - log(S q_w) (sampled softmax, Jean et al. 2015, arXiv 1412.2007, section
-3). Drawn by frequency, q = p, the correction is alike for all words, and nothing but h . o_w is left.
+3). If drawn by frequency, q = p, the correction is the same for all words, and only h . o_w is left.
 
 Shapes: M masked tokens, S samples, D width, V words.
 """
@@ -21,7 +21,7 @@ from textcls_training.data.arrays import Int32, Int64
 
 
 class WordSampler:
-    """Draws words, numbered from 1 on, by their frequency."""
+    """A sampler of words, numbered from 1, by their frequency."""
 
     def __init__(self, count_V: Int64) -> None:
         self._upto_V = np.cumsum(count_V)
@@ -39,7 +39,7 @@ def sampled_cross_entropy(h_MD: Tensor, target_MD: Tensor, sample_SD: Tensor, sa
         h_MD: contexts.
         target_MD: vectors of the right words.
         sample_SD: vectors of words drawn by frequency.
-        same_MS: where a sample is the right word itself, which does not count twice.
+        same_MS: whether a sample is the right word itself, which does not count twice.
     """
     right_M1 = (h_MD * target_MD).sum(1, keepdim=True)
     others_MS = (h_MD @ sample_SD.T).masked_fill(same_MS, -torch.inf)

@@ -1,13 +1,13 @@
 """The training loop of masked words: which tokens are masked is drawn anew in each epoch.
 
-Two tables learn, each by row-wise Adagrad: what words say as context, by their hashes, and what is expected of a
-context. The mixing layer between them learns by AdamW.
+Two tables learn, each by row-wise Adagrad: the vectors of words as context, by their hashes, and those of words to
+predict. The mixing layer between them learns by AdamW.
 
-What is drawn is drawn for a whole batch, here and not on the device: so it is known without waiting how many tokens are
-masked, and which.
+Random draws are made for a whole batch, here and not on the device: so it is known without waiting which tokens are
+masked, and how many.
 
-Shapes: B texts, T tokens of the longest one, N tokens of all, end to end, M masked tokens of a batch, K of these known,
-S samples, X = K + S words that are read, D width.
+Shapes: B texts, T tokens of the longest one, N tokens of all, concatenated, M masked tokens of a batch, K of these
+known, S samples, X = K + S words that are read, D width.
 """
 
 from typing import Any, Final, NamedTuple
@@ -47,10 +47,10 @@ ROW_STD: Final = 0.05
 
 
 class MaskedBatch(NamedTuple):
-    """Texts with masked tokens, as the tables read them.
+    """Texts with masked tokens, as read by the tables.
 
     Attributes:
-        read: the rows of all tokens, as their table has them.
+        read: the rows of all tokens, as a batch of their table.
         x_BTD: token vectors.
         squared_norm_BT1: squared feature norms.
         place_M: the places of masked tokens, counted through the padded batch: b * T + t.
@@ -69,7 +69,7 @@ class MaskedBatch(NamedTuple):
 
 
 class Question(NamedTuple):
-    """Some texts, and what is to be guessed in them.
+    """Some texts, and the words to be guessed in them.
 
     Attributes:
         text_B: their numbers.
@@ -83,18 +83,18 @@ class Question(NamedTuple):
 
     @property
     def known_K(self) -> Int32:  # noqa: N802
-        """The words that are to be guessed."""
+        """Return the words that are to be guessed."""
         return self.target_M[self.target_M > 0]
 
 
 class QuestionLoss(NamedTuple):
-    """What was read for a question, with gradients, and the loss of it.
+    """What was read for a question, with gradients, and its loss.
 
     Attributes:
         given: the texts.
-        words: the rows of the words that are to be guessed, then those of the samples, as their table has them.
+        words: the rows of the words to be guessed, then those of the samples, as a batch of their table.
         word_1XD: their vectors.
-        loss: summed over the words that are to be guessed.
+        loss: the loss summed over the words to be guessed.
     """
 
     given: MaskedBatch
@@ -103,14 +103,14 @@ class QuestionLoss(NamedTuple):
     loss: Tensor
 
     def gradients(self) -> tuple[Tensor, Tensor]:
-        """Return those of the token vectors [B, T, D] and of the vectors of words [1, X, D]."""
+        """Return the gradients of the token vectors [B, T, D] and of the vectors of words [1, X, D]."""
         assert self.given.x_BTD.grad is not None
         assert self.word_1XD.grad is not None
         return self.given.x_BTD.grad, self.word_1XD.grad
 
 
 class MaskedTrainer:
-    """A fresh model, and the steps that train it.
+    """A new model, and the steps that train it.
 
     Attributes:
         embedding: the vectors of words as context.
@@ -160,7 +160,7 @@ class MaskedTrainer:
         self.epochs = number
 
     def read(self, encoded: Any, text_B: Int64, masked_N: Bools) -> MaskedBatch:
-        """Read the vectors of all tokens of texts, as the embedding has encoded them; `masked_N` are masked."""
+        """Read the vectors of all tokens of texts encoded by the embedding; `masked_N` are masked."""
         corpus: Corpus = encoded.corpus
         batch = self.embedding.batch(encoded, text_B)
         longest = batch.mask_BT.shape[1]
@@ -192,7 +192,7 @@ class MaskedTrainer:
         return Question(text_B, masked_N, self.vocabulary.number_of_type[token_N[masked_N]])
 
     def _move(self, asked: Question, sample_S: Int32, rate: float) -> Tensor:
-        """Move the tables, and give the dense weights the gradient of a batch; return its loss."""
+        """Update the tables, and give the dense weights the gradient of a batch; return its loss."""
         answer = self._answer(asked, sample_S)
         grad_BTD, grad_1XD = answer.gradients()
         self.embedding.update(answer.given.read, grad_BTD, rate)

@@ -1,7 +1,7 @@
-"""A scoring head whose logits have what columns beside the text add. Shapes as in `textcls_training.models.columns`.
+"""A scoring head whose logits include the columns besides the text. Shapes as in `textcls_training.models.columns`.
 
-It wraps a head that reads the text alone: the logits of that one are called `text_logits`, and what makes probabilities
-of logits reads the sum.
+It wraps a head that reads only the text: its logits are renamed to `text_logits`, and the probabilities are computed
+from the sum.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ class ColumnHead:
     """The outputs of a head for the text alone, with what columns add to the logits.
 
     Attributes:
-        head: for the text alone.
+        head: the head for the text alone.
         terms: what columns add.
         calibration: from logits to probabilities.
     """
@@ -34,11 +34,11 @@ class ColumnHead:
         self.head, self.terms, self.calibration = head, terms, calibration
 
     def inputs(self, tables: Any, corpus: Corpus) -> tuple[Any, ...]:
-        """Return what the other head reads, and cells of as many rows."""
+        """Return the inputs of the wrapped head, and cells of as many rows."""
         return (*self.head.inputs(tables, corpus), self._cells(len(corpus)))
 
     def feed(self, rows: int) -> Mapping[str, Any]:
-        """Return what the graph reads of so many rows beside their texts."""
+        """Return what the graph reads of this many rows besides their texts."""
         return {artifact.COLUMNS: np.array(self._cells(rows), object)}
 
     def _cells(self, rows: int) -> list[Sequence[str]]:
@@ -79,8 +79,8 @@ class ColumnHead:
 
 
 def _behind_text_logits(graph: onnx.GraphProto) -> int:
-    """Call what the head has as `logits` `text_logits`, and have all that reads them read `logits`; return the number
-    of the first node behind it.
+    """Rename the output `logits` of the head to `text_logits`, keeping `logits` as the input of what reads it; return
+    the number of the first node after it.
     """
     place = next(i for i, node in enumerate(graph.node) if "logits" in node.output)
     own = "logits"
@@ -97,12 +97,12 @@ def _behind_text_logits(graph: onnx.GraphProto) -> int:
 
 
 def _some(g: GraphBuilder, first: int, behind: int) -> str:
-    """Return some cells of each row."""
+    """Return a slice of the cells of each row."""
     return g.node("Slice", artifact.COLUMNS, g.integers(first), g.integers(behind), g.integers(1))
 
 
 def _curves(g: GraphBuilder, cell_BN: str, curves: Curves) -> str:
-    """Return what numbers add [B, N, C], as `Curves.ramps` and their rises have it."""
+    """Return what numbers add [B, N, C], according to `Curves.ramps` and their rises."""
     number = g.constant
     empty_BN = g.node("Equal", cell_BN, number("", object))
     number_BN = g.node("Cast", g.node("Where", empty_BN, number("nan", object), cell_BN), to=TensorProto.FLOAT)

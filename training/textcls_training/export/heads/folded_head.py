@@ -22,12 +22,12 @@ class FoldedHead:
     """Outputs from token sums whose columns are values, a score and a squared norm; every seed of every view is a
     group.
 
-    The ensemble weight of a view is part of its values. Padding has the lowest of all scores, so no mask is needed.
+    The ensemble weight of a view is part of its values. Padding has the lowest score, so no mask is needed.
 
     Attributes:
         kind: how scores become weights.
         bias_C: the bias of all views together.
-        ensemble_G1: how much each group counts in the attention.
+        ensemble_G1: the weight of each group in the attention.
         calibration: from logits to probabilities.
     """
 
@@ -45,8 +45,8 @@ class FoldedHead:
     def __call__(self, padding_BT: Any, token_BTGX: Any, xp: Any = np) -> HeadOutputs:
         """Return probabilities and logits [B, C], attention [B, T], attributions [B, T, C].
 
-        The formulas are the same for arrays of NumPy, which is `xp`, and for tensors of PyTorch, through which
-        gradients go.
+        The formulas are the same for NumPy arrays (`xp` is NumPy) and for PyTorch tensors, through which gradients
+        flow.
         """
         value_BTGC, score_BTG1, squared_norm_BTG1 = token_BTGX[..., :-2], token_BTGX[..., -2:-1], token_BTGX[..., -1:]
         power_BTG1 = xp.exp(score_BTG1 - xp.amax(score_BTG1, 1, keepdims=True))
@@ -56,7 +56,7 @@ class FoldedHead:
             square_B1G1 = xp.clip(square_BTG1.sum(1, keepdims=True), LEAST_SQUARE, None)
             # Where all squared norms are zero values are, too, so the floor under the sum of squares does no harm.
             token_logit_BTGC = probability_BTG1 / xp.sqrt(square_B1G1) * value_BTGC
-            # As `ops.norm_attributions`.
+            # As in `ops.norm_attributions`.
             weakened_BTGC = square_BTG1 / square_B1G1 * token_logit_BTGC.sum(1, keepdims=True)
             attribution_BTC = (1.5 * token_logit_BTGC - 0.5 * weakened_BTGC).sum(2)
         else:
@@ -87,7 +87,7 @@ class FoldedHead:
         return self.graph_of(GraphBuilder("core"), "token")
 
     def graph_of(self, g: GraphBuilder, token_BTGX: str) -> onnx.ModelProto:
-        """Return `answers` of a value of `g`, with what `g` has before it."""
+        """Return `answers` for a value of `g`, including the nodes of `g` before it."""
         number = partial(g.constant, dtype=np.float32)
         value_BTGC, score_BTG1, squared_norm_BTG1 = g.split(token_BTGX, [len(self.bias_C), 1, 1], axis=3)
         probability_BTG1 = g.node("Softmax", score_BTG1, axis=1, name=None if self.kind == "norm" else "weights")

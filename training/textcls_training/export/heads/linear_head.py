@@ -1,6 +1,6 @@
-"""The scoring head of a linear model whose tables keep token vectors, since labels are many.
+"""The scoring head of a linear model whose tables keep token vectors because there are many labels.
 
-Shapes as in `textcls_training.export.heads`; Y columns of a group: a value for each label, and a score.
+Shapes as in `textcls_training.export.heads`; Y columns per group: a value for each label, and a score.
 """
 
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ from textcls_training.models.ensemble import Classifier
 class LinearHead:
     """Outputs from token sums whose columns are vectors and a squared norm; every view is a group.
 
-    One matrix a view, as a formula and in the graph, makes of them what the tables of a folded model hold; from there
-    on the head is that of such a model, of which every seed of every view is a group.
+    One matrix per view, as a formula and in the graph, turns them into what the tables of a folded model contain; from
+    there on the head is that of such a model, with every seed of every view as a group.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class LinearHead:
 
     @staticmethod
     def _group(g: GraphBuilder, token_BT1X: str, weight_DSY: Float32) -> str:
-        """Name the columns of the seeds of a view [B, T, S, X]."""
+        """Return the columns of the seeds of a view [B, T, S, X]."""
         dim, seeds, columns = weight_DSY.shape
         vector_BT1D, squared_norm_BT11 = g.split(token_BT1X, [dim, 1], axis=3)
         flat_BT1Z = g.node("MatMul", vector_BT1D, g.constant(weight_DSY.reshape(dim, -1), np.float32))

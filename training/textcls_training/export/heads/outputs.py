@@ -1,4 +1,4 @@
-"""What every scoring head reads and gives, its model around that, and the bias that it begins with.
+"""The inputs and outputs of every scoring head, the model around them, and the initial bias.
 
 Shapes as in `export.heads`.
 """
@@ -20,7 +20,7 @@ INPUTS: Final = ("padding", "token")
 OUTPUTS: Final = ("probabilities", "logits", "attention", "contributions")
 
 # Probabilities and logits [B, C], attention [B, T], attributions [B, T, C]: the output `contributions`. Arrays, or
-# tensors where tensors were given.
+# tensors if tensors were given.
 HeadOutputs = tuple[Any, Any, Any, Any]
 
 
@@ -32,7 +32,7 @@ class Tables(Protocol):
 
 
 def ensemble_bias(classifiers: Sequence[Classifier], ensemble_weights: Sequence[float]) -> Float32:
-    """Return the biases of all views together [C], each view's times its ensemble weight."""
+    """Return the sum of the biases of all views [C], each times its ensemble weight."""
     weighted = [np.float32(weight) * one.bias_C for one, weight in zip(classifiers, ensemble_weights, strict=True)]
     bias_C: Float32 = np.sum(weighted, axis=0, dtype=np.float32)
     return bias_C
@@ -42,9 +42,9 @@ def head_model(g: GraphBuilder, labels: int, *more: onnx.ValueInfoProto) -> onnx
     """Return the model of a head whose nodes are in `g`.
 
     Args:
-        g: names all `INPUTS` and `OUTPUTS`.
-        labels: how many there are.
-        more: outputs that it has besides.
+        g: contains all `INPUTS` and `OUTPUTS` by name.
+        labels: the number of labels.
+        more: additional outputs.
     """
     inputs = [
         helper.make_tensor_value_info("padding", TensorProto.BOOL, ["batch", "tokens"]),

@@ -1,4 +1,4 @@
-"""Which scoring head a trained model is saved with. Shapes as in `textcls_training.export.heads`."""
+"""The choice of the scoring head that a trained model is saved with. Shapes as in `textcls_training.export.heads`."""
 
 from typing import Any, Protocol
 
@@ -17,7 +17,7 @@ class ScoringHead(Protocol):
     """From token sums to outputs: as formulas, and as a graph that must agree with them."""
 
     def inputs(self, tables: Any, corpus: Corpus) -> tuple[Any, ...]:
-        """Return what `answers` reads of texts, as the text graph of `tables` makes it."""
+        """Return the inputs of `answers` for texts, as produced by the text graph of `tables`."""
 
     def answers(self, *given: Any) -> HeadOutputs:
         """Return probabilities and logits [B, C], attention [B, T], attributions [B, T, C]."""
@@ -27,7 +27,7 @@ class ScoringHead(Protocol):
 
 
 def scoring_head(model: TrainedModel, calibration: AnyCalibration) -> ScoringHead:
-    """Return the scoring head of the saved model, where labels are linear."""
+    """Return the scoring head of the saved model, whose labels have a linear head."""
     if model.foldable:
         return FoldedHead(model.classifiers, model.ensemble_weights, calibration)
     if model.linear:

@@ -1,5 +1,5 @@
-"""The objective of mutual information: two views of a text name its cluster, and are to name the same one.
+"""The objective of mutual information: two views of a text each predict its cluster, and should predict the same one.
 
-`objective` is the maths, `start` finds the first clusters, `trainer` learns by the objective, `names` names what came
-of it, `run` is all of it: texts in, a model whose labels are clusters out.
+`objective` is the maths, `start` finds the first clusters, `trainer` learns by the objective, `names` names the
+resulting clusters, `run` does it all: texts in, a model whose labels are clusters out.
 """

@@ -1,4 +1,4 @@
-"""What clusters are called: by the words that are more frequent in their texts than in the others'.
+"""Names of clusters: the words that are more frequent in their texts than in the others.
 
 Shapes: R texts, C clusters, K terms.
 """
@@ -12,17 +12,17 @@ from textcls_training.data.arrays import Float64, Int64
 from textcls_training.data.corpus import Corpus
 
 WORDS: Final = 3
-# A word of one text alone is not a name.
+# A word that occurs in only one text is not a name.
 LEAST_TEXTS: Final = 2
 
 
 class Terms(NamedTuple):
-    """Words that can be part of a name, and in which texts they stand, each text once.
+    """Words that can be part of a name, and the texts in which they occur, each text once.
 
     Attributes:
         words: the terms.
         term: numbers of terms.
-        text: numbers of the texts that they stand in.
+        text: numbers of the texts that contain them.
     """
 
     words: list[str]
@@ -31,7 +31,7 @@ class Terms(NamedTuple):
 
 
 def cluster_names(corpus: Corpus, cluster_R: Int64, clusters: int) -> list[str]:
-    """Return a name for each cluster: its words, the most telling first; all different.
+    """Return a distinct name for each cluster: its words, the most characteristic first.
 
     Args:
         corpus: the texts.
@@ -50,11 +50,11 @@ def cluster_names(corpus: Corpus, cluster_R: Int64, clusters: int) -> list[str]:
 
 
 def telling(terms: Terms, cluster_R: Int64, clusters: int) -> Float64:
-    """Return how much each term tells of each cluster [C, K], below 0 where it speaks against it.
+    """Return how characteristic each term is of each cluster [C, K], below 0 if it is evidence against it.
 
     The logarithm of the ratio of its odds in the cluster's texts to those in the others, by its standard error (Monroe,
-    Colaresi and Quinn 2008, "Fightin' Words", equation 22, with half a text in the place of their prior), times its
-    idf: words that are everywhere name nothing, even where they are a little more frequent.
+    Colaresi and Quinn 2008, "Fightin' Words", equation 22, with half a text in place of their prior), times its idf:
+    words that occur everywhere name nothing, even if they are a little more frequent.
     """
     count_CK = np.zeros((clusters, len(terms.words)))
     np.add.at(count_CK, (cluster_R[terms.text], terms.term), 1)
@@ -70,7 +70,7 @@ def telling(terms: Terms, cluster_R: Int64, clusters: int) -> Float64:
 
 
 def terms_of(corpus: Corpus) -> Terms:
-    """Return the words of texts; of scripts written without spaces, whose tokens are characters, pairs of these."""
+    """Return the words of texts; pairs of characters in scripts written without spaces, whose tokens are characters."""
     single = np.array([tokenizer.UNSPACED.match(word) is not None for word in corpus.types], bool)
     whole = np.array([_is_word(word) for word in corpus.types], bool) & ~single
     text = np.repeat(np.arange(len(corpus)), corpus.lengths())

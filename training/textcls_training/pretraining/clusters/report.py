@@ -1,4 +1,4 @@
-"""What is told of clusters that were learned."""
+"""The report on clusters that were learned."""
 
 import math
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ from textcls_training.models.vectors_report import VectorsReport
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldOutInformation:
-    """What held-out texts say of clusters, of which two views of each are asked.
+    """The quality of clusters on held-out texts, two views of each.
 
     Attributes:
-        texts: how many there are.
+        texts: the number of held-out texts.
         information: the lower bound of the mutual information of the two views' clusters, in nats;
             at most the logarithm of their number.
-        agreement: share of the texts whose views name the same cluster.
+        agreement: the share of the texts whose views predict the same cluster.
     """
 
     texts: int
@@ -32,16 +32,16 @@ class HeldOutInformation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClustersReport:
-    """What came of learning clusters.
+    """The result of learning clusters.
 
     Attributes:
-        texts: how many there were to learn from.
+        texts: the number of texts learned from.
         sizes: how many of them each cluster has.
-        epochs: passes over them.
-        held_out: what held-out texts say.
-        vectors: where the vectors of words come from, if there are any.
+        epochs: the number of passes over them.
+        held_out: the quality on held-out texts.
+        vectors: the origin of the vectors of words, if there are any.
         file_bytes: size of the model.
-        interrupted: whether somebody has ended the training early.
+        interrupted: whether the training was stopped early.
         seconds: how long each step took.
     """
 
@@ -55,11 +55,11 @@ class ClustersReport:
     seconds: Mapping[str, float]
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it, for programs."""
+        """Return everything, for programs."""
         return {"objective": "mutual-information", **asdict(self)}
 
     def show(self, console: Console, output: Path) -> None:
-        """Print the clusters, how good they are, and what can be done next."""
+        """Print the clusters, their quality, and what to do next."""
         found = self.held_out
         clusters = plural(len(self.sizes), "cluster")
         console.print(Text(f"{plural(self.texts, 'text')} in {clusters}, {plural(self.epochs, 'epoch')}."))

@@ -1,8 +1,8 @@
-"""Where clusters begin: k-means on the first singular vectors of the texts' words and bigrams.
+"""The initial clusters: k-means on the first singular vectors of the texts' words and bigrams.
 
-From random weights the objective stays where all texts are in all clusters alike, or finds poor ones
-(training/README.md), so it is given clusters to begin with. Weights are the square of the usual idf: frequent words,
-which a classifier learns to pass over by its labels, otherwise fill the first singular vectors.
+From random weights the objective remains with all texts equally in all clusters, or finds poor ones
+(training/README.md), so it is given initial clusters. Weights are the square of the usual idf: frequent words, which a
+classifier learns from its labels to ignore, would otherwise fill the first singular vectors.
 
 Shapes: R texts, V rows of features, D singular vectors, T types, E width of a word's vector.
 """
@@ -26,36 +26,36 @@ from textcls_training.data.feature_space import FeatureSpace
 from textcls_training.pretraining.mean_vectors import mean_vectors
 from textcls_training.vectors.word_vectors import WordVectors
 
-# Singular vectors a cluster, and the most of them.
+# Singular vectors per cluster, and their maximum number.
 VECTORS_A_CLUSTER: Final = 2
 MOST_VECTORS: Final = 64
-# What idf is raised to.
+# The power of the idf.
 POWER: Final = 2.0
-# How much means of word vectors count beside the singular vectors, both of length 1.
+# The weight of the means of word vectors relative to the singular vectors, both of length 1.
 MEANS_COUNT: Final = 1.5
-# How often k-means begins, of which the best counts.
+# The number of starts of k-means, the best of which counts.
 BEGINNINGS: Final = 4
-# What is in one text alone joins nothing.
+# A feature of only one text connects nothing.
 LEAST_TEXTS: Final = 2
 
 
 def first_clusters(corpus: Corpus, clusters: int, seed: int, words: WordVectors | None = None) -> Int64:
-    """Return the number of the cluster that each text of `corpus` begins in [R].
+    """Return the number of the initial cluster of each text of `corpus` [R].
 
     Args:
         corpus: the texts.
         clusters: how many there are.
         seed: the seed of the singular vectors and of k-means.
-        words: vectors of words, whose means tell texts apart, too.
+        words: vectors of words, whose means also distinguish texts.
 
     Raises:
-        InputError: the texts share too few words to be told apart.
+        InputError: the texts share too few words to be distinguished.
     """
     weight_RV = _weighted(_counts(corpus))
     vectors = min(VECTORS_A_CLUSTER * clusters, MOST_VECTORS, min(weight_RV.shape) - 1)
     if vectors < 1:
         raise InputError("The texts share too few words to be clustered; give more texts.")
-    # Sums over many numbers depend on how many threads share them.
+    # Sums over many numbers depend on the number of threads that share them.
     with threadpool_limits(1):
         vector_RD = normalize(TruncatedSVD(vectors, random_state=seed % 2**32).fit_transform(normalize(weight_RV)))
         if words is not None:
@@ -63,20 +63,20 @@ def first_clusters(corpus: Corpus, clusters: int, seed: int, words: WordVectors 
         with warnings.catch_warnings():
             warnings.simplefilter(
                 "ignore", ConvergenceWarning
-            )  # Of fewer different texts than clusters some are empty.
+            )  # With fewer distinct texts than clusters some are empty.
             found = KMeans(clusters, n_init=BEGINNINGS, random_state=seed % 2**32).fit(vector_RD)
     return np.asarray(found.labels_, np.int64)
 
 
 def _means(corpus: Corpus, words: WordVectors) -> Float32:
-    """Return the mean of the vectors of each text's words [R, E], without that of all texts, and of length 1."""
+    """Return the mean vector of each text's words [R, E], minus that of all texts, and of length 1."""
     mean_RE = mean_vectors(corpus, words)
     centred_RE: Float32 = normalize(mean_RE - mean_RE.mean(0))
     return centred_RE
 
 
 def _counts(corpus: Corpus) -> sparse.csr_array:
-    """Return how often each word and bigram stands in each text [R, V]."""
+    """Return how often each word and bigram occurs in each text [R, V]."""
     space = FeatureSpace.fit(corpus, FeatureConfig(bigrams=True, ngram_sizes=()))
     encoded = space.encode(corpus)
     text = np.repeat(np.arange(len(corpus)), corpus.lengths())

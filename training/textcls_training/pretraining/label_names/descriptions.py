@@ -11,8 +11,8 @@ def read_descriptions(path: Path) -> dict[str, str]:
     """Return the labels of the file at `path`, each with all words that describe it.
 
     Raises:
-        InputError: as `read_about_labels` says, or there are fewer than two labels.
-        SurroundingsError: as `read_about_labels` says.
+        InputError: as in `read_about_labels`, or there are fewer than two labels.
+        SurroundingsError: as in `read_about_labels`.
     """
     found: dict[str, str] = {}
     for label, words in read_about_labels(path):

@@ -9,13 +9,13 @@ from textcls_training.data.arrays import Float32, Int64
 
 
 def similarities(text_RE: Float32, name_CE: Float32) -> Float32:
-    """Return the cosine of each text with each name [R, C], both less the mean of the texts.
+    """Return the cosine of each text with each name [R, C], both minus the mean of the texts.
 
-    What all texts share would otherwise speak for those names that are near to it, whatever the text.
+    What all texts share would otherwise favour the names close to it, whatever the text.
 
     Args:
         text_RE: vectors of the texts, each of length 1, or zero.
-        name_CE: vectors of the names, likewise. A text of zeros is like none.
+        name_CE: vectors of the names, likewise. A text of zeros is similar to none.
     """
     mean_E = text_RE.mean(0)
     centred_RE = np.where(text_RE.any(1, keepdims=True), text_RE - mean_E, np.float32(0))
@@ -24,10 +24,10 @@ def similarities(text_RE: Float32, name_CE: Float32) -> Float32:
 
 
 def surest(cosine_RC: Float32, share: float) -> Int64:
-    """Return the numbers of the texts that are surest of the nearest name, in order: of each label such a share.
+    """Return the numbers of the texts that are surest of the nearest name, in order: a `share` per label.
 
-    A text is the surer, the farther its second name is behind the first. Of each label that is the nearest of any, at
-    least one text stays.
+    A text is surer the farther its second nearest name is behind the first. Each label that is the nearest for any text
+    keeps at least one.
     """
     first_R = cosine_RC.argmax(1)
     top_R2 = np.partition(cosine_RC, -2, axis=1)[:, -2:]

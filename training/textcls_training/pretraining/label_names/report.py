@@ -1,4 +1,4 @@
-"""What is told of labels that were learned from their names."""
+"""The report on labels that were learned from their names."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -14,17 +14,17 @@ from textcls.display.text import named, percent, plural
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelNamesReport:
-    """What came of learning labels from their names.
+    """The result of learning labels from their names.
 
     Attributes:
         texts: how many texts there were.
         learned: how many of them the model has learned from.
-        by: whose vectors say which name is near.
-        sizes: how many of the texts the model answers with each label.
-        agreement: share of the held-out texts that the model answers with the label whose name is nearest.
-        epochs: passes over those that it has learned from.
+        by: the source of the vectors that decide which name is near.
+        sizes: for how many of the texts the model predicts each label.
+        agreement: share of the held-out texts for which the model predicts the label whose name is nearest.
+        epochs: passes over those it has learned from.
         file_bytes: size of the model.
-        interrupted: whether somebody has ended the training early.
+        interrupted: whether the training was stopped early.
         seconds: how long each step took.
     """
 
@@ -39,11 +39,11 @@ class LabelNamesReport:
     seconds: Mapping[str, float]
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it, for programs."""
+        """Return everything, for programs."""
         return {"objective": "label-names", **asdict(self)}
 
     def show(self, console: Console, output: Path) -> None:
-        """Print the labels, how far to trust them, and what can be done next."""
+        """Print the labels, how far to trust them, and what to do next."""
         console.print(
             Text(
                 f"{plural(len(self.sizes), 'label')} by their names, as {self.by} knows them: learned from the "

@@ -1,4 +1,4 @@
-"""Learning labels from their names, from beginning to end: texts and names in, a model that answers with them out.
+"""Learning labels from their names, from beginning to end: texts and names in, a model that predicts them out.
 
 Shapes: R texts, C labels, E width of a vector.
 """
@@ -34,16 +34,16 @@ from textcls_training.vectors import sentence_encoder
 from textcls_training.vectors.sentence_encoder import SentenceEncoder
 from textcls_training.vectors.word_vectors import WordVectors
 
-# Of the texts of each label so many are learned from, those that are surest of it.
+# The share of the texts of each label that are learned from: the surest ones.
 SHARE: Final = 0.5
 
 
 class Named(NamedTuple):
-    """Texts beside the names of labels.
+    """Texts compared with the names of labels.
 
     Attributes:
         cosine_RC: the cosine of each text and each name.
-        by: whose vectors say so.
+        by: the source of the vectors.
     """
 
     cosine_RC: Float32
@@ -133,11 +133,11 @@ def _named(
 def _resolved(
     config: PretrainConfig, texts: Sequence[str], dataset: Dataset, labels: Sequence[str], words: WordVectors | None
 ) -> ResolvedConfig:
-    """Return an ordinary training on the texts that were named."""
+    """Return the configuration of an ordinary training on the texts that were named."""
     as_labels = TrainConfig(epochs=config.epochs, max_tokens=config.max_tokens, seed=config.seed, device=config.device)
     impl = chosen_impl(as_labels)
     found = resolve(as_labels, texts, len(dataset.corpus.token), len(labels), vectors=words, names=labels, impl=impl)
-    return replace(found, machines_beside=False)  # No held-out row could tell how much they are to count.
+    return replace(found, machines_beside=False)  # No held-out row could determine their weight.
 
 
 def _sizes(labels: Sequence[str], answer_R: Int64) -> dict[str, int]:

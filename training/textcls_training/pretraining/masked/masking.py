@@ -1,4 +1,4 @@
-"""Which tokens of texts are masked. Shapes: B texts, N tokens of all of them, end to end."""
+"""Which tokens of texts are masked. Shapes: B texts, N tokens of all of them, concatenated."""
 
 import numpy as np
 
@@ -6,14 +6,14 @@ from textcls_training.data.arrays import Bools, Int64
 
 
 def masked_tokens(length_B: Int64, rate: float, rng: np.random.Generator) -> Bools:
-    """Return which tokens of some texts are masked [N]: each by chance, and of each text one at least.
+    """Return which tokens of some texts are masked [N]: each at random, and at least one per text.
 
-    Of a text of one token none is, as nothing would be left to guess it from; of any other, one at least is left.
+    In a text of one token none is, as nothing would be left to guess it from; in any other, at least one is left.
 
     Args:
-        length_B: tokens of each text.
-        rate: the chance of a token.
-        rng: the source of chance.
+        length_B: the number of tokens of each text.
+        rate: the probability for a token.
+        rng: the source of randomness.
     """
     draw_N = rng.random(int(length_B.sum()))
     masked_N: Bools = draw_N < rate
