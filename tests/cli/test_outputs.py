@@ -36,7 +36,8 @@ def folder(tmp_path: Path, model_path: Path, prototypes_path: Path, monkeypatch:
     [
         "check rows.csv --labels --suspects rows.csv", "check rows.csv --valid held-out.csv --write held-out.csv",
         "check *.csv --write rows.csv", "teach p.onnx --label x --examples rows.csv -o rows.csv",
-        "train rows.csv --config settings.toml -o settings.toml", "train rows.csv --valid names.n -o names.n",
+        "train rows.csv --config settings.toml -o settings.toml",
+        "train rows.csv --valid names.n -o names.n",
         "clusters m.onnx rows.csv --names names.n --assign a.csv -o names.n", "lexicon m.onnx rows.csv -o rows.csv",
         "inspect m.onnx --evidence rows.csv --exchange words.txt --html words.txt", "report m.onnx rows.csv -o m.onnx",
         "explain m.onnx a --html m.onnx", "suggest m.onnx rows.csv -o rows.csv", "curve rows.csv --plot rows.csv",
@@ -68,7 +69,19 @@ def test_nothing_is_written_over_a_table_or_twice_to_one_place(words: str, said:
     assert sorted(folder.iterdir()) == before
 
 
-def test_what_is_replaced_by_design_still_is(folder: Path) -> None:
+def test_a_command_of_a_group_does_not_write_over_the_settings_of_its_group(folder: Path) -> None:
+    before = (folder / "settings.toml").read_bytes()
+    refused = run("vectors", "--config", "settings.toml", "import", "words.txt", "-o", "settings.toml")
+    assert refused.exit_code == 3
+    assert "is also the input; choose another name." in refused.stderr
+    assert (folder / "settings.toml").read_bytes() == before
+
+
+def test_what_is_replaced_by_design_still_is_and_what_no_folder_reads_may_lie_in_it(folder: Path) -> None:
+    (folder / "rows").mkdir()
+    shutil.copy("rows.csv", folder / "rows" / "rows.csv")
+    assert run("check", "rows", "--labels", "--suspects", "rows/new.csv").exit_code == 2
+    assert "no rows" not in run("report", "m.onnx", "rows", "-o", "rows/report.html").stderr
     assert run("teach", "p.onnx", "--label", "x", "--example", "my card was charged", "-o", "p.onnx").exit_code == 0
     assert run("suggest", "rows.csv", "-n", "1", "-o", "held-out.csv").exit_code == 0
 

@@ -1,5 +1,6 @@
 """Learning beside the page of `textcls label`."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -109,6 +110,14 @@ def test_a_process_that_cannot_be_started_is_told_and_started_the_next_time(
     try:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
+            with pytest.raises(SurroundingsError, match="could not be started"):
+                learner.learn(["a", "b"], [])
+
+            def fail(*_: object) -> None:
+                raise OSError(errno.EAGAIN, "no process")
+
+            patch.undo()
+            patch.setattr("multiprocessing.context.SpawnProcess._Popen", staticmethod(fail))
             with pytest.raises(SurroundingsError, match="could not be started"):
                 learner.learn(["a", "b"], [])
         assert learner.learn(["a", "b"], []).order

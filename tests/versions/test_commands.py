@@ -156,7 +156,9 @@ def test_a_lost_version_with_none_before_it_is_to_be_published_again(model: Mode
     succeed("publish", model("tickets.onnx"), registry, "--promote")
     (registry / "1" / "model.onnx").unlink()
     assert "cannot be used: publish its file again with --promote." in run("versions", registry).stderr
-    succeed("publish", model("tickets.onnx"), registry, "--promote")
+    succeed("publish", model("tickets.onnx"), registry)
+    assert "cannot be used: promote another." in run("versions", registry).stderr
+    succeed("versions", registry, "--promote", "2")
     assert "cannot be used" not in run("versions", registry).stderr
 
 
@@ -183,7 +185,7 @@ def test_a_damaged_version_is_shown_and_neither_promoted_nor_rolled_back_to(mode
     result = run("versions", registry)
     assert result.exit_code == 4
     assert "Version 2 cannot be used: " in result.stdout
-    assert "Error: Version 2 is promoted, and cannot be used: promote another, or go back" in result.stderr
+    assert "Error: Version 2 is promoted, and cannot be used: publish its file again" in result.stderr
     assert run("versions", registry, "--json").exit_code == 4
 
 

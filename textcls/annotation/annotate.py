@@ -73,7 +73,7 @@ class Asking:
                     annotator.unusable.add(text)
                     self._give_up(annotator, f"the last answer names no label: {endpoint.strange!r}.")
             except RefusedError as refusal:
-                self.left += expected
+                self.left += expected - refusal.tokens
                 annotator.refused[text] = str(refusal)
                 self._give_up(annotator, str(refusal))
             except TextclsError as error:

@@ -116,8 +116,13 @@ class Endpoint:
                 completions.append(await self._said(text))
                 _check_choices(completions[-1].choices)
             return self._answer(text, completions, perf_counter() - begun)
+        except RefusedError as refusal:
+            refusal.tokens = sum(self._spent(text, completions))
+            raise
         except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-            raise RefusedError(f"the server refuses the request ({_status(error)}).") from error
+            refused = RefusedError(f"the server refuses the request ({_status(error)}).")
+            refused.tokens = sum(self._spent(text, completions))
+            raise refused from error
         except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
             raise ConfigError(f"The server refuses the key in {KEY} ({_status(error)}).") from error
         except openai.NotFoundError as error:
@@ -161,12 +166,17 @@ class Endpoint:
     def _answer(self, text: str, completions: Sequence[ChatCompletion], seconds: float) -> JournalEntry:
         found = [self._probabilities(choice) for one in completions for choice in one.choices[: self.samples]]
         named = [one for one in found if one is not None]
+        read, written = self._spent(text, completions)
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        return JournalEntry(mean(named) if named else None, read, written, at, round(seconds, 3))
+
+    def _spent(self, text: str, completions: Sequence[ChatCompletion]) -> tuple[int, int]:
+        """Return the tokens read and written for some answers to a text, estimated if the server does not count."""
         guess, read, written = estimate(self.prompt, [text]), 0, 0
         for one in completions:
             read += _count(one.usage and one.usage.prompt_tokens) or guess.read
             written += _count(one.usage and one.usage.completion_tokens) or guess.written * len(one.choices)
-        at = datetime.now(UTC).isoformat(timespec="seconds")
-        return JournalEntry(mean(named) if named else None, read, written, at, round(seconds, 3))
+        return read, written
 
     def _probabilities(self, choice: Choice) -> list[float] | None:
         tokens = _tokens(choice)

@@ -32,7 +32,13 @@ FIELD: Final = "label"
 
 
 class RefusedError(Exception):
-    """The server refuses to answer about this text; the message says why."""
+    """The server refuses to answer about this text; the message says why.
+
+    Attributes:
+        tokens: what was spent on it all the same, as on an answer that is cut off.
+    """
+
+    tokens = 0
 
 
 class DescribedLabel(NamedTuple):

@@ -104,11 +104,7 @@ def label(
             raise ConfigError(f"{name} needs --suspects: without it, labels in DATA are not looked at.")
     if label_columns is not None and suspects:
         raise ConfigError("--label-columns brings answers to texts without labels, and --suspects looks at labels.")
-    bare = data if compression.by_name(data) is None else data.with_suffix("")
-    output = output or bare.with_suffix(".labels.jsonl")
-    if formats.by_name(output) not in (None, "jsonl") or compression.by_name(output) is not None:
-        plain = output if compression.by_name(output) is None else output.with_suffix("")
-        raise ConfigError(f"Answers are written as JSON lines: name the --output {plain.with_suffix('.jsonl')}.")
+    output = _answers_path(data, output)
     learner_of = None if suspects else optional_dependencies.load(LEARNER, "textcls label")
     if suspects:
         targets = TargetOptions(label_separator=label_separator, several=True if several else None)
@@ -146,6 +142,18 @@ class _Work(NamedTuple):
     as_they_came: Sequence[Annotation] = ()
     suspects: Sequence[SuspectRow] = ()
     given: GivenAnswers | None = None
+
+
+def _answers_path(data: Path, output: Path | None) -> Path:
+    """Return the file for the answers; a ConfigError says which name it cannot have."""
+    bare = data if compression.by_name(data) is None else data.with_suffix("")
+    if output is None and not bare.name:
+        raise ConfigError(f"{data} has no name that answers could be named after: name a file with --output.")
+    output = output or bare.with_suffix(".labels.jsonl")
+    if formats.by_name(output) not in (None, "jsonl") or compression.by_name(output) is not None:
+        plain = output if compression.by_name(output) is None else output.with_suffix("")
+        raise ConfigError(f"Answers are written as JSON lines: name the --output {plain.with_suffix('.jsonl')}.")
+    return output
 
 
 def _of_rows(

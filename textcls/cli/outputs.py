@@ -1,6 +1,6 @@
 """Paths on the command line, and what a command writes: never to its inputs, nor two outputs to one place."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -53,27 +53,33 @@ def check(context: click.Context, settings_file: Path | None) -> None:
             else has the name of a table.
         SurroundingsError: as in `check_output_path`.
     """
-    read, written = dict[str, Any](), dict[click.Parameter, Path]()
+    read, written = dict[str, Any](config=settings_file), dict[click.Parameter, Path]()
     for parameter in context.command.params:
         value = context.params.get(parameter.name or "")
         if isinstance(parameter.type, Output) and value is not None:
             written[parameter] = value
-        else:
-            read[parameter.name or ""] = settings_file if parameter.name == "config" else value
+        elif parameter.name != "config":
+            read[parameter.name or ""] = value
     for parameter, path in written.items():
         assert isinstance(parameter.type, Output)
         inputs = [one for name, value in read.items() if name != parameter.type.instead_of for one in _paths(value)]
         check_not_an_input(path, inputs)
         if not parameter.type.is_table and formats.by_name(path) is not None:
             raise ConfigError(f"{path} is the name of a table, and none is written there; choose another name.")
-        for folder in inputs:
-            if parameter.type.is_table and folder.is_dir() and path.resolve().is_relative_to(folder.resolve()):
-                raise ConfigError(f"{path} is in a folder that is read, and would be read with it; name another place.")
+        if formats.by_name(path) is not None:
+            models = [*_paths(read.get("others_path"))]
+            _check_folders(path, [one for one in inputs if one not in models])
         check_output_path(path)
     for parameter, path in written.items():
         for other, same in written.items():
             if other is not parameter and path.resolve() == same.resolve():
                 raise ConfigError(f"{parameter.opts[0]} and {other.opts[0]} need files of their own.")
+
+
+def _check_folders(path: Path, inputs: Sequence[Path]) -> None:
+    """Raise a ConfigError if a table at `path` would lie in a folder of tables that is read."""
+    if any(folder.is_dir() and path.resolve().is_relative_to(folder.resolve()) for folder in inputs):
+        raise ConfigError(f"{path} is in a folder that is read, and would be read with it; name another place.")
 
 
 def _paths(value: Any) -> Iterator[Path]:

@@ -63,12 +63,11 @@ def versions(
         click.echo(json_line(_as_json(state, listed)))
     else:
         show(versions_table(registry, state, listed))
-    usable = {None, *(one.number for one in listed if one.problem is None)}
-    if state.promoted not in usable:
-        other = (
-            "promote another, or go back with --rollback" if state.before else "publish its file again with --promote"
-        )
-        raise ArtifactError(f"Version {state.promoted} is promoted, and cannot be used: {other}.")
+    usable = {one.number for one in listed if one.problem is None}
+    if state.promoted is not None and state.promoted not in usable:
+        way = "promote another" if usable else "publish its file again with --promote"
+        way += ", or go back with --rollback" if usable & {*state.before} else ""
+        raise ArtifactError(f"Version {state.promoted} is promoted, and cannot be used: {way}.")
 
 
 def promoted_lines(registry: Registry, version: int, by: str | None) -> list[str]:

@@ -251,18 +251,18 @@ class Service:
         store = self.store
         # Unequal to any stamp, so that a generation published since the start is loaded as well.
         seen: object = None
-        again = 0.0
+        failed, again = seen, 0.0
         while True:
             self._count_held()
             self.draining = self.draining or store.draining
             if store.begun:
                 await asyncio.to_thread(store.finish)
             stamp = store.stamp()
-            if stamp != seen and time.monotonic() >= again:
+            if stamp != seen and (stamp != failed or time.monotonic() >= again):
                 if store.number() == self.generation.number or await self._take_up():
                     seen = stamp
                 else:
-                    again = time.monotonic() + _RETRY_SECONDS
+                    failed, again = stamp, time.monotonic() + _RETRY_SECONDS
             await asyncio.sleep(_POLL_SECONDS)
 
     def _count_held(self) -> None:

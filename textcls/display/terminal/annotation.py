@@ -94,7 +94,7 @@ def rows_without_answers(annotators: Sequence[Annotator], texts: Sequence[str], 
         )
     if unasked:
         lines.append(
-            f"{plural(unasked, 'row')} not asked about, since --max-tokens-total was spent: the same command goes on "
+            f"{plural(unasked, 'row')} not asked about, since --max-tokens-total was spent: the same command continues "
             "with more."
         )
     return lines

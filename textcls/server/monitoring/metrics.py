@@ -147,6 +147,8 @@ class Counts:
         named = _named(self._path)
         self._places = {key: place for key, (place, _) in named.items()}
         self._used = max((place + size for place, size in named.values()), default=0)
+        # Numbers of a worker that died before it could name them are nobody's.
+        self._numbers[self._used :] = memoryview(bytes(8 * (_NUMBERS - self._used))).cast("d")
         self._rows: dict[_Key, memoryview[float]] = {}
         # What each number means is in a second file; names that could not be written to it yet are kept.
         self._names = os.open(self._path.with_suffix(NAMES), os.O_WRONLY | os.O_CREAT | os.O_APPEND | _BINARY, 0o600)

@@ -67,8 +67,9 @@ class LearningProcess:
                 self._connection, theirs = context.Pipe()
                 self._folder = Path(mkdtemp(prefix="textcls-label-"))
                 arguments = theirs, self._folder, self._texts, self._several
-                self._process = context.Process(target=_work, args=arguments, daemon=True, name="learning")
-                self._process.start()
+                process = context.Process(target=_work, args=arguments, daemon=True, name="learning")
+                process.start()
+                self._process = process
                 theirs.close()
             return self._connection
 

@@ -13,7 +13,6 @@ from textcls._util.atomic_write import check_not_an_input, check_output_path
 from textcls.api.tuning import TRIALS, Measure
 from textcls.cli import INTERRUPTED
 from textcls.cli.options import (
-    PATH,
     data_argument,
     engine_options,
     new_label_column_option,
@@ -87,7 +86,7 @@ _OF_READING: Final = (
 )
 @click.option(
     "--storage",
-    type=PATH,
+    type=Output(is_table=True),
     metavar="FILE",
     help="Journal of the trials, from which the same command continues.  [default: OUTPUT with the suffix .journal]",
 )
