@@ -77,6 +77,23 @@ def test_a_command_of_a_group_does_not_write_over_the_settings_of_its_group(fold
     assert (folder / "settings.toml").read_bytes() == before
 
 
+def test_the_answers_of_predict_do_not_replace_the_settings(folder: Path) -> None:
+    before = (folder / "settings.toml").read_bytes()
+    refused = run("predict", "m.onnx", "rows.csv", "--config", "settings.toml", "-o", "settings.toml")
+    assert refused.exit_code == 3
+    assert "is also the input; choose another name." in refused.stderr
+    assert (folder / "settings.toml").read_bytes() == before
+
+
+def test_a_model_does_not_replace_the_weights_of_its_labels(folder: Path) -> None:
+    weights = folder / "weights"
+    weights.write_text('{"a": 2}')
+    assert "is also the input; choose another name." in fail(
+        3, "train", "rows.csv", "--class-weight", weights, "-o", weights
+    )
+    assert weights.read_text() == '{"a": 2}'
+
+
 def test_what_is_replaced_by_design_still_is_and_what_no_folder_reads_may_lie_in_it(folder: Path) -> None:
     (folder / "rows").mkdir()
     shutil.copy("rows.csv", folder / "rows" / "rows.csv")

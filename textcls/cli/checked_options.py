@@ -3,12 +3,14 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 import click.shell_completion
 
 from textcls._util.options import Choice, FileName, Flag, Integer, Number, Option, Several
+from textcls.cli import option_files
 from textcls.errors import ConfigError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -55,11 +57,14 @@ class _Checked(click.ParamType):  # type: ignore[type-arg]
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the value in its plain form."""
         try:
-            return self.option.checked(
+            plain = self.option.checked(
                 self.option_name, self.option.kind.parsed(value) if isinstance(value, str) else value
             )
         except ConfigError as error:
             self.fail(str(error), param, ctx)
+        if ctx is not None and isinstance(value, str) and isinstance(plain, Mapping) and Path(value).is_file():
+            option_files.add(ctx, Path(value))
+        return plain
 
 
 class _Name(_Checked, click.Choice):  # type: ignore[type-arg]

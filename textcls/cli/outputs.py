@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from textcls._util.atomic_write import check_not_an_input, check_output_path
+from textcls.cli import option_files
 from textcls.data import formats, patterns
 from textcls.errors import ConfigError, InputError
 
@@ -40,20 +41,16 @@ TABLE = Output(is_table=True)
 html_option = click.option("--html", type=OUTPUT, metavar="FILE", help="Write a self-contained HTML page.")
 
 
-def check(context: click.Context, settings_file: Path | None) -> None:
+def check(context: click.Context) -> None:
     """Refuse an output of the running command if it cannot be written, or would overwrite an input.
 
-    Args:
-        context: the command's context.
-        settings_file: the file from which options are read, if there is one.
-
     Raises:
-        InputError: an output is also an input.
+        InputError: an output is also an input, or a file from which an option was read.
         ConfigError: two outputs are the same file, a table would be written into a folder that is read, or something
             else has the name of a table.
         SurroundingsError: as in `check_output_path`.
     """
-    read, written = dict[str, Any](config=settings_file), dict[click.Parameter, Path]()
+    read, written = dict[str, Any](config=option_files.of(context)), dict[click.Parameter, Path]()
     for parameter in context.command.params:
         value = context.params.get(parameter.name or "")
         if isinstance(parameter.type, Output) and value is not None:

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import click
 
+from textcls._util.atomic_write import check_not_an_input
+from textcls.cli import option_files
 from textcls.cli.grouped_help import READING, Group, GroupedCommand
 from textcls.cli.options import (
     delimiter,
@@ -139,6 +141,7 @@ def predict(
         encoding=output_encoding,
         escape_formulas=escape_formulas,
     )
+    check_not_an_input(Path(output), option_files.of(click.get_current_context()))
     if _is_folder(output, engine_name):
         if stream:
             raise ConfigError("With --stream the answers go to one file or to standard output, not into a folder.")

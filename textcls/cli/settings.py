@@ -17,6 +17,7 @@ from typing import Any, Final
 import click
 
 from textcls._util.gone import gone
+from textcls.cli import option_files
 from textcls.display.text import listed
 from textcls.errors import ConfigError, InputError
 
@@ -28,8 +29,6 @@ _UNASKED: Final = "textcls.settings.unasked"
 _OF_SERVICES: Final = re.compile(r"_SERVICE_(HOST|PORT(_\w+)?)=|_PORT_\d+_\w+=|_PORT=\w+://")
 # Key: the file that was named, if it has no settings for the command.
 _WITHOUT: Final = "textcls.settings.without"
-# Key: the file that the options come from, if there is one.
-_FILE: Final = "textcls.settings.file"
 
 
 def key_of(option: click.Parameter) -> str:
@@ -58,7 +57,7 @@ def add(command: click.Command, commands: Sequence[str]) -> None:
         # Completion must not fail because of the file's content.
         if found is not None and not context.resilient_parsing:
             context.default_map = defaults(found, context, commands)
-            context.meta[_FILE] = found
+            option_files.add(context, found)
             context.meta[_UNASKED] = path is None
             named = context.get_parameter_source("config") is click.core.ParameterSource.COMMANDLINE
             if named and command.name not in _tables(found):
@@ -108,7 +107,7 @@ def _telling(command: click.Command, run: Callable[..., Any], commands: Sequence
                 click.echo(f"Note: {NAME} in this folder sets {listed(names)}.", err=True)
         from textcls.cli import outputs  # Help and completion need none of what this imports.
 
-        outputs.check(context, context.meta.get(_FILE))
+        outputs.check(context)
         return run(*args, **given)
 
     return told
