@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.model_metadata import metadata_of, with_held_out
-from tests.service.clients import ADMIN, bearer, client_of, clients_of, numbers
+from tests.service.clients import client_of, clients_of, numbers
 from tests.service.processes import command, free_port, until
 from tests.service.server import service, serving
 from textcls import Classifier
@@ -157,7 +157,7 @@ def test_a_summary_with_label_sets_of_other_labels_watches_nothing(
     assert bins_of(Classifier.load(with_held_out(several_labels_path, summary, tmp_path / "m.onnx")).info) is None
 
 
-@pytest.mark.parametrize("kind", ["older file", "damaged", "switched off", "taught"])
+@pytest.mark.parametrize("kind", ["older file", "damaged", "switched off", "other labels"])
 def test_a_model_that_cannot_be_watched_has_no_such_series_and_answers(
     kind: str, classifier: Classifier, watched_path: Path, watched: Classifier, tmp_path: Path
 ) -> None:
@@ -321,35 +321,3 @@ def test_where_there_is_no_room_for_its_counts_a_model_answers_unwatched(watched
     live.drift.count("more", bins_of(watched.info), outcomes(watched, ["my card was charged twice"]))
     found = said(exposition(*read_all(live.store.folder), [ShownModel("more", "1", "0", bins_of(watched.info))]))
     assert found['textcls_drift_window_texts{model="more"}'] == 0
-
-
-def test_a_label_that_is_taught_ends_watching_and_taking_it_back_begins_it_again(
-    prototypes_path: Path, tmp_path: Path
-) -> None:
-    model = Path(shutil.copy(prototypes_path, tmp_path / "tickets.onnx"))
-    classifier = Classifier.load(model)
-    texts = ["my card was charged twice", "where is my parcel"] * 10
-    answers = classifier.predict(texts)
-    summary = HeldOutSummary.of(
-        np.array([answer.probabilities for answer in answers]),
-        np.zeros(len(texts), np.int64),
-        np.array([answer.tokens_read for answer in answers]),
-        None,
-        classifier.labels,
-    )
-    with_held_out(prototypes_path, summary.to_json(), model)
-    port = free_port()
-    arguments, own = (model, "--teaching", "--probe-port", str(port)), f"http://127.0.0.1:{port}"
-    window = 'textcls_drift_window_texts{model="tickets"}'
-    running = command(*arguments, env={"TEXTCLS_ADMIN_KEY": ADMIN})
-    with running as (_, url), client_of(url, bearer(ADMIN)) as client, client_of(own) as probes:
-        assert window in numbers(client)
-        assert window in numbers(probes)
-        body = json.dumps({"label": "praise", "examples": ["thank you so much", "great service"]})
-        headers = {"content-type": "application/json"}
-        assert client.post("/v1/models/tickets/labels", content=body, headers=headers).status_code == 200
-        assert window not in numbers(client)
-        assert window not in numbers(probes)
-        assert client.delete("/v1/models/tickets/labels/praise").status_code == 200
-        assert window in numbers(client)
-        assert window in numbers(probes)

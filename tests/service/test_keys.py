@@ -181,13 +181,6 @@ def test_the_names_are_those_of_the_workers_as_well(
     assert KEYS[0] not in "".join(path.read_text(errors="replace") for path in store.folder.glob("*.json"))
 
 
-def test_teaching_without_a_key_that_may_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="--teaching takes the admin key: set --admin-key-file or TEXTCLS_ADMIN_KEY"):
-        auth.load(Settings(teaching=True))
-    (tmp_path / "key").write_text(KEYS[0])
-    assert auth.load(Settings(teaching=True, admin_key_file=tmp_path / "key"))[1]
-
-
 @pytest.mark.parametrize(
     ("content", "said"),
     [

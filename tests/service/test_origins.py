@@ -114,14 +114,6 @@ def test_pages_of_other_origins_may_ask_only_if_told(classifier: Classifier) -> 
         assert "access-control-allow-origin" not in post(client, origin="https://evil.example").headers
 
 
-@pytest.mark.parametrize("teaching", [True, False])
-def test_pages_of_other_origins_may_take_back_where_they_may_teach(classifier: Classifier, teaching: bool) -> None:
-    asked = {"origin": "https://desk.example", "access-control-request-method": "DELETE"}
-    with serving(service(classifier, Settings(cors_origin=("https://desk.example",), teaching=teaching))) as client:
-        answer = client.options("/v1/models/tickets/labels/refunds", headers=asked)
-        assert answer.status_code == (200 if teaching else 400)
-
-
 def test_no_page_loads_from_elsewhere_unless_told(classifier: Classifier) -> None:
     with serving(service(classifier)) as client:
         assert client.get("/docs").status_code == 404

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line import succeed
-from tests.service.clients import ADMIN, Load, bearer, message, post
+from tests.service.clients import Load, message, post
 from tests.service.processes import ended, until
 from tests.service.published import SHIFTED, publish, versions
 from tests.service.reloading import REFUSED, served
@@ -89,16 +88,3 @@ def test_what_is_no_registry_that_can_be_served_is_refused(registry: Path, model
     (registry / "registry.json").write_text("{}")
     with pytest.raises(ArtifactError, match=r"registry\.json is damaged \(registry_format is not a number"):
         models.resolve([str(registry)])
-
-
-def test_labels_are_not_taught_to_a_version_which_never_changes(prototypes_path: Path, tmp_path: Path) -> None:
-    registry = tmp_path / "registry"
-    succeed("publish", prototypes_path, registry, "--name", "topics", "--promote")
-    before = (registry / "1" / "model.onnx").read_bytes()
-    with served(registry, "--teaching") as running:
-        assert "teachable" not in running.client.get("/v1/models").json()["models"][0]
-        answer = running.client.post(
-            "/v1/models/topics/labels", headers=bearer(ADMIN), json={"label": "refunds", "examples": ["money back"]}
-        )
-        assert "is a version of a registry, which never changes: teach a copy" in message(answer, 409)
-    assert (registry / "1" / "model.onnx").read_bytes() == before

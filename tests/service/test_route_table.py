@@ -46,12 +46,7 @@ NO_KEY = {
     ("GET", "/health"),
     ("GET", "/ping"),
 }
-ADMIN_KEY = {
-    ("POST", "/v1/admin/reload"),
-    ("GET", "/v1/models/{name}/labels"),
-    ("POST", "/v1/models/{name}/labels"),
-    ("DELETE", "/v1/models/{name}/labels/{label}"),
-}
+ADMIN_KEY = {("POST", "/v1/admin/reload")}
 EITHER_KEY = {("GET", "/metrics")}
 UNDESCRIBED = {
     ("GET", "/page/{name}"),

@@ -9,11 +9,16 @@ _SUSPECTS: Final = (
     "be corrected."
 )
 _SHADOW: Final = "a version no longer answers silently beside another; textcls compare holds two against each other."
+_TEACHING: Final = (
+    "a service no longer rewrites its models; textcls teach changes the file, and --watch-seconds or POST "
+    "/v1/admin/reload takes it up."
+)
 _OF_COMMAND: Final[Mapping[str, Mapping[str, str]]] = {
     "train": {"shards": _STEPS, "workers": _STEPS, "engine": _STEPS, "drop-suspects": _SUSPECTS},
     "train-many": {"shards": _STEPS},
     "tune": {"shards": _STEPS},
     "pretrain": {"shards": _STEPS},
+    "serve": {"teaching": _TEACHING, "max-taught-bytes": _TEACHING},
     "versions": {"shadow": _SHADOW, "no-shadow": _SHADOW},
 }
 

@@ -22,7 +22,7 @@ _GROUPS: Final = (
     Group(
         "Models",
         ("watch-seconds",),
-        ("same-labels", "load-seconds", "max-model-bytes", "teaching", "max-taught-bytes"),
+        ("same-labels", "load-seconds", "max-model-bytes"),
     ),
     Group(
         "Bounds",

@@ -32,10 +32,9 @@ from textcls.server.inference.schemas import ClassifyRequest
 from textcls.server.models.store import GenerationStore
 from textcls.server.models.watching import follow
 from textcls.server.problems import RefusalError
-from textcls.server.routes import absent, description, native, pages, teaching, wire
+from textcls.server.routes import absent, description, native, pages, wire
 from textcls.server.routes.answering import Route, answered, refusal
 from textcls.server.routes.dependencies import check_origin, require_key
-from textcls.server.routes.schemas import TeachRequest
 from textcls.server.service import Service
 from textcls.server.settings import Settings
 from textcls.server.system.shared_folder import shared_folder
@@ -44,8 +43,6 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Lifespan, Receive, Scope, Send
 
 _LOGGER: Final = logging.getLogger(__name__)
-# The bodies that handlers read themselves, so that FastAPI does not know of them.
-_BODIES: Final = (ClassifyRequest, TeachRequest)
 
 
 def create_app(*models: str | Path, settings: Settings | None = None) -> FastAPI:
@@ -140,7 +137,6 @@ def routers(settings: Settings) -> list[APIRouter]:
     return [
         native.texts,
         native.administration,
-        teaching.lessons,
         native.probes,
         native.watching,
         *([pages.page] if settings.page else []),
@@ -151,7 +147,7 @@ def routers(settings: Settings) -> list[APIRouter]:
 
 
 class _Application(FastAPI):
-    """A FastAPI application behind the gate, which also describes the bodies that handlers read themselves.
+    """A FastAPI application behind the gate, which also describes the body that a handler reads itself.
 
     The gate is not middleware: FastAPI wraps all middleware in its own, which would slow down short answers.
     """
@@ -179,7 +175,7 @@ class _Application(FastAPI):
             answering = CORSMiddleware(
                 answering,
                 allow_origins=settings.cors_origin,
-                allow_methods=["GET", "POST", *(["DELETE"] if settings.teaching else [])],
+                allow_methods=["GET", "POST"],
                 allow_headers=["authorization", "content-type", "x-api-key", "x-request-id"],
                 expose_headers=["x-model", "x-request-id", "retry-after"],
             )
@@ -210,9 +206,9 @@ class _Application(FastAPI):
             document = super().openapi()
             schemas = document["components"]["schemas"]
             # FastAPI rebuilds the description when routes are added.
-            if _BODIES[0].__name__ not in schemas:
+            if ClassifyRequest.__name__ not in schemas:
                 _, bodies = models_json_schema(
-                    [(body, "validation") for body in _BODIES], ref_template="#/components/schemas/{model}"
+                    [(ClassifyRequest, "validation")], ref_template="#/components/schemas/{model}"
                 )
                 schemas.update(bodies["$defs"])
             return document

@@ -6,12 +6,11 @@ import time
 from collections.abc import Awaitable, Callable, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from itertools import product
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeVar
 
 from starlette.requests import ClientDisconnect
 
-from textcls.errors import ArtifactError, SurroundingsError, TextclsError, TooLargeError
+from textcls.errors import TextclsError, TooLargeError
 from textcls.server.admission.auth import Keys
 from textcls.server.admission.budget import Budget, Share
 from textcls.server.admission.key_limits import KeyLimits
@@ -19,11 +18,10 @@ from textcls.server.admission.origins import Origins
 from textcls.server.inference import answers, micro_batching
 from textcls.server.inference.answers import EncodedAnswer, Request
 from textcls.server.inference.micro_batching import MicroBatcher
-from textcls.server.models import loading, teaching
-from textcls.server.models.registry import Generation, Served
+from textcls.server.models import loading
+from textcls.server.models.registry import Generation
 from textcls.server.models.reload import counted
 from textcls.server.models.store import GenerationStore, ReloadResult
-from textcls.server.models.teaching import Learnt, Lesson
 from textcls.server.monitoring import logs, metrics
 from textcls.server.monitoring.audit import SIGNAL, Caller, Refusals
 from textcls.server.monitoring.drift import DriftCounts
@@ -43,20 +41,11 @@ ALONE_BYTES: Final = 4 * INLINE_BYTES
 _READING: Final = 7.2
 # A request that holds more leaves so much free memory behind that it is returned to the system at once.
 _LARGE_BYTES: Final = 32_000_000
-# Most lessons queued in a worker; more are refused.
-_LESSONS: Final = 8
 _LOGGER: Final = logging.getLogger(__name__)
 _POLL_SECONDS: Final = 0.25
 # Delay before retrying to load models that could not be loaded, perhaps for lack of memory.
 _RETRY_SECONDS: Final = 10.0
 _T = TypeVar("_T")
-
-
-class Workers(NamedTuple):
-    """The number of workers that serve a generation, and of those that do not yet."""
-
-    serving: int
-    waiting: int
 
 
 class Service:
@@ -94,14 +83,6 @@ class Service:
         )
         self._jobs = 0
         self._lines_dropped = 0
-        self._lessons = 0
-        self._teaching = asyncio.Lock()
-        # What this worker has just taught and is about to load.
-        self._learnt: tuple[Served, ...] = ()
-        if settings.teaching:
-            for name in generation.models:
-                for kind, result in product(metrics.LESSON_KINDS, metrics.LESSON_RESULTS):
-                    self.counts.add(metrics.LESSONS, name, kind, result, by=0)
         self._threads = ThreadPoolExecutor(settings.threads, "textcls")
         # Searches may take seconds, so they have a thread of their own.
         self._searches = ThreadPoolExecutor(1, "textcls-search")
@@ -117,11 +98,6 @@ class Service:
         """
         generation, keys, admin_keys = store.load()
         return cls(generation, settings, store, keys=keys, admin_keys=admin_keys)
-
-    @property
-    def teaching(self) -> bool:
-        """Whether labels may be taught here."""
-        return self.settings.teaching and bool(self.admin_keys)
 
     def begin_request(self) -> None:
         """Count a request as in progress."""
@@ -255,8 +231,6 @@ class Service:
         while True:
             self._count_held()
             self.draining = self.draining or store.draining
-            if store.begun:
-                await asyncio.to_thread(store.finish)
             stamp = store.stamp()
             if stamp != seen and (stamp != failed or time.monotonic() >= again):
                 if store.number() == self.generation.number or await self._take_up():
@@ -273,9 +247,7 @@ class Service:
     async def _take_up(self) -> bool:
         """Load the latest generation; return whether that succeeded."""
         try:
-            generation, keys, admin_keys = await asyncio.to_thread(
-                self.store.load, (*self.generation.models.values(), *self._learnt)
-            )
+            generation, keys, admin_keys = await asyncio.to_thread(self.store.load, self.generation.models.values())
         except TextclsError as error:
             _LOGGER.error("The new models are not taken up, the old ones go on answering: %s", error)
             return False
@@ -283,7 +255,6 @@ class Service:
             message = "The new models are not taken up (%s), the old ones go on answering."
             _LOGGER.error(message, type(error).__name__, extra={"where": logs.places(error)})
             return False
-        self._learnt = ()
         # One assignment: a request sees either all of the old or all of the new generation.
         self.generation, self.keys, self.admin_keys = generation, keys, admin_keys
         self._watch_drift()
@@ -312,62 +283,15 @@ class Service:
             # A file name may not be valid UTF-8.
             message = str(error).encode(errors="backslashreplace").decode()
             raise RefusalError(409, f"The old models go on answering: {message}") from error
-        return done, (await self._await_all(done.number)).serving
+        return done, await self._await_all(done.number)
 
-    async def learn(self, lesson: Lesson, share: Share, caller: Caller) -> tuple[Learnt, Workers]:
-        """Teach a label or remove a taught one, on disk and in all workers.
-
-        Args:
-            lesson: what to teach or remove.
-            share: the share of the memory budget, for the memory that the lesson takes.
-            caller: who asked, for the audit trail.
-
-        Raises:
-            TextclsError: the lesson is not valid; nothing has changed.
-            RefusalError: the service cannot do it, or cannot do it now; the message says so.
-        """
-        served = self.generation.get(lesson.model)
-        if self._lessons >= _LESSONS:
-            raise RefusalError(429, f"{_LESSONS} labels are being taught: try later.", retry_after="1")
-        self._lessons += 1
-        try:
-            if lesson.examples:
-                share.hold(share.held + served.classifier.cost.working_bytes(lesson.examples, 0))
-            async with self._teaching:
-                with teaching.counted(self.counts, caller, lesson) as tell:
-                    learnt = await self._within(lambda: teaching.learn(self.store, served, lesson), share)
-                    tell(learnt)
-                    if self.generation.number < learnt.file.number:
-                        self._learnt = (learnt.served,)
-        except (ArtifactError, SurroundingsError) as error:
-            raise RefusalError(409, str(error).encode(errors="backslashreplace").decode()) from error
-        finally:
-            self._lessons -= 1
-        return learnt, await self._await_all(learnt.file.number)
-
-    async def _within(self, work: Callable[[], Learnt], share: Share) -> Learnt:
-        """Run `work` in a thread, and wait at most `load_seconds` for it."""
-        share.use()
-        done, loop = loading.in_thread(work), asyncio.get_running_loop()
-
-        done.add_done_callback(lambda _: _call_on(loop, share.close))
-        waiting = asyncio.wrap_future(done)
-        await asyncio.wait([waiting], timeout=self.settings.load_seconds)
-        if not waiting.done():
-            raise SurroundingsError(
-                f"It was not done within load_seconds, which is {self.settings.load_seconds:g}, and may still be: does "
-                "the file system answer?"
-            )
-        return await waiting
-
-    async def _await_all(self, number: int) -> Workers:
-        """Wait until all workers serve generation `number` or the time is up; return how many do and do not."""
+    async def _await_all(self, number: int) -> int:
+        """Wait until all workers serve generation `number` or the time is up; return how many do."""
         deadline = time.monotonic() + self.settings.request_seconds
         while True:
             found = metrics.generations(self.store.folder)
             if min(found) >= number or time.monotonic() > deadline:
-                serving = sum(generation >= number for generation in found)
-                return Workers(serving, len(found) - serving)
+                return sum(generation >= number for generation in found)
             await asyncio.sleep(_POLL_SECONDS / 5)
 
 

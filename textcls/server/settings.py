@@ -105,18 +105,7 @@ class Settings(Limits):
     admin_key_file: Path | None = option(
         FileName(),
         None,
-        "File of the key for POST /v1/admin/reload and for teaching. Or the variable TEXTCLS_ADMIN_KEY.",
-    )
-    teaching: bool = option(
-        Flag(),
-        False,
-        "Let the admin key teach labels from examples and take them back (/v1/models/NAME/labels), which "
-        "rewrites model files.",
-    )
-    max_taught_bytes: int = option(
-        Integer(0),
-        1_000_000,
-        "Most bytes that teaching may add to the model files since they were last loaded (413 beyond).",
+        "File of the key for POST /v1/admin/reload. Or the variable TEXTCLS_ADMIN_KEY.",
     )
     key_rate: float = option(Number(0), 0.0, "Most requests per second, key and worker (429 beyond). 0: no limit.")
     key_burst: int = option(

@@ -35,7 +35,6 @@ _SHARED: Final = (
     "dom.mjs",
     "lines.mjs",
     "table.mjs",
-    "teach.mjs",
     "explain.mjs",
     "tokens.mjs",
     "tree.mjs",

@@ -70,7 +70,7 @@ def load(settings: Settings) -> tuple[Keys, Keys]:
 
     Raises:
         ConfigError: a file cannot be read, a key or its name cannot be used, a key is both an API key and an admin key,
-            or limits or teaching are set without the keys that they need.
+            or limits are set without API keys.
     """
     keys = _read(settings.api_keys_file, _API)
     if not keys and (settings.key_rate or settings.key_concurrency):
@@ -80,9 +80,7 @@ def load(settings: Settings) -> tuple[Keys, Keys]:
         )
     admin = _read(settings.admin_key_file, _ADMIN)
     if {digest for _, digest in keys.digests()} & {digest for _, digest in admin.digests()}:
-        raise ConfigError("An API key is the admin key as well: its callers could reload and teach; change one.")
-    if settings.teaching and not admin:
-        raise ConfigError(f"--teaching takes the admin key: set --admin-key-file or {_ADMIN}, or leave it out.")
+        raise ConfigError("An API key is the admin key as well: its callers could reload; change one.")
     return keys, admin
 
 

@@ -30,11 +30,6 @@ def stamps(arguments: Sequence[str], settings: Settings) -> Stamps:
     return found + [_stamp(path) for path in paths]
 
 
-def renewed(before: Stamps, path: Path) -> Stamps:
-    """Return `before` with a new stamp of the file at `path`, and the old stamps of all others."""
-    return [_stamp(path) if stamp[0] == str(path) else stamp for stamp in before]
-
-
 def _stamp(path: Path) -> list[Any]:
     try:
         found = path.stat()

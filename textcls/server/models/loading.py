@@ -28,7 +28,7 @@ from textcls.model import artifact
 from textcls.model.classifier import Classifier
 from textcls.model.text_columns import named_columns
 from textcls.server.admission import auth
-from textcls.server.models import file_stamps, registry, rewriting
+from textcls.server.models import file_stamps, registry
 from textcls.server.models.manifest import Loaded, ModelEntry
 from textcls.server.models.registry import ModelSource
 from textcls.server.settings import Settings
@@ -91,8 +91,6 @@ def load(request: LoadRequest, now: Callable[[str], None] = lambda path: None) -
     for source in sources:
         now(str(source.path))
         models.append(_copy(source, request))
-        if request.settings.teaching:
-            rewriting.sweep(source.path)
     return Loaded(tuple(models), keys.digests(), admin_keys.digests(), files)
 
 
@@ -117,8 +115,6 @@ def _copy(source: ModelSource, request: LoadRequest) -> ModelEntry:
         columns=named_columns(classifier.info.text_columns, classifier.info.columns),
         task=classifier.info.task,
         bins=bins,
-        bytes=len(data),
-        published=source.published,
     )
 
 

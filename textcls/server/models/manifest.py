@@ -1,14 +1,12 @@
-"""The record of a generation in the shared folder: served files, keys, and a file that is being rewritten."""
+"""The record of a generation in the shared folder: served files, and keys."""
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
-from textcls.model.artifact import ModelInfo
 from textcls.model.labels import LabelChange, label_change
-from textcls.server.models import registry
 from textcls.server.models.file_stamps import Stamps
 
 
@@ -25,8 +23,6 @@ class ModelEntry:
         columns: the columns that requests name; empty if they send only texts.
         task: whether a text has one label, or may have several.
         bins: bins in which its answers are counted, from `Bins.to_json`; None if the file has none.
-        bytes: the size of the file when it was read.
-        published: whether it is a version of a registry, which never changes.
     """
 
     name: str
@@ -37,25 +33,12 @@ class ModelEntry:
     columns: tuple[str, ...]
     task: str
     bins: dict[str, Any] | None
-    bytes: int
-    published: bool
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> Self:
         """Return an entry from plain data."""
         tuples = {name: tuple(found[name]) for name in ("labels", "columns")}
         return cls(**{**found, **tuples, "path": Path(found["path"])})
-
-    def rewritten(self, digest: str, info: ModelInfo) -> "ModelEntry":
-        """Return the entry after its file has been rewritten."""
-        return replace(self, sha256=digest, labels=tuple(info.labels), bins=registry.bins_json(info))
-
-
-class Rewriting(NamedTuple):
-    """A file that the service rewrites, and its new SHA-256."""
-
-    path: Path
-    sha256: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,23 +68,17 @@ class Manifest:
         number: the number of the exchange; 0 before the first.
         before: the SHA-256 of the copies of the previous generation, which a worker may still be reading.
         found: what is served.
-        rewriting: the file that must have its new content before this generation is served; None for a reload.
     """
 
     number: int
     before: tuple[str, ...]
     found: Loaded
-    rewriting: Rewriting | None = None
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """Return the manifest that `to_bytes` has written as `data`."""
         parsed = json.loads(data)
-        rewriting = None
-        if parsed["rewriting"] is not None:
-            path, digest = parsed["rewriting"]
-            rewriting = Rewriting(Path(path), digest)
-        return cls(parsed["number"], tuple(parsed["before"]), Loaded.from_json(parsed["found"]), rewriting)
+        return cls(parsed["number"], tuple(parsed["before"]), Loaded.from_json(parsed["found"]))
 
     def to_bytes(self) -> bytes:
         """Return the content of the manifest's file."""
@@ -117,9 +94,9 @@ class Manifest:
         """The SHA-256 of every copy that this generation needs."""
         return tuple(entry.sha256 for entry in self.models)
 
-    def followed_by(self, found: Loaded, rewriting: Rewriting | None = None) -> "Manifest":
+    def followed_by(self, found: Loaded) -> "Manifest":
         """Return the next generation."""
-        return Manifest(self.number + 1, self.copies, found, rewriting)
+        return Manifest(self.number + 1, self.copies, found)
 
     def changes_to(self, after: Loaded) -> "Changes":
         """Return the changes of labels, columns and tasks of models in both, of removed models, and of the default."""

@@ -57,7 +57,6 @@ class Served:
         head: the start of its answers, as JSON.
         header: name and value of the header that says which model answered.
         bins: bins in which answers are counted, for comparison with held-out rows; None if the file has none.
-        published: whether it is a version of a registry, which never changes.
     """
 
     name: str
@@ -67,7 +66,6 @@ class Served:
     head: bytes
     header: tuple[bytes, bytes]
     bins: Bins | None
-    published: bool = False
 
     def is_of(self, digest: str, version: str | None, path: Path) -> bool:
         """Return whether this is the model of a file with this SHA-256, version and path."""
@@ -170,14 +168,7 @@ def _of_stem(path: Path) -> ModelSource:
     return ModelSource(name, version if at else None, path)
 
 
-def serve(
-    classifier: Classifier,
-    name: str | None = None,
-    version: str | None = None,
-    digest: str = "",
-    *,
-    published: bool = False,
-) -> Served:
+def serve(classifier: Classifier, name: str | None = None, version: str | None = None, digest: str = "") -> Served:
     """Return `classifier` as a served model, by default under the name of its file."""
     name, info = name or classifier.path.stem, classifier.info
     digest = digest or sha256(artifact.read_file(classifier.path)).hexdigest()
@@ -192,7 +183,6 @@ def serve(
         b'{"model":%b,"results":[' % orjson.dumps(model),
         (b"x-model", header.encode()),
         bins_of(info),
-        published,
     )
 
 

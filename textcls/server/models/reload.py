@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
@@ -15,35 +15,28 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 
 @contextmanager
-def explained(failed: str, refused: Callable[[str], None]) -> Iterator[None]:
-    """Call `refused` with a sentence that says why the block failed.
+def counted(counts: Counts, store: GenerationStore, caller: audit.Caller) -> Iterator[None]:
+    """Count an attempt to reload the models, and log its caller and why it is refused.
 
     Raises:
         TextclsError: the error of the block, or one in its place: whatever happens, the old models keep answering.
     """
-    try:
-        yield
-    except TextclsError as error:
-        refused(str(error))
-        raise
-    except Exception as error:
-        why = f"{failed} ({type(error).__name__})."
-        refused(why)
-        _LOGGER.error(why, extra={"where": logs.places(error)})
-        raise SurroundingsError(why) from error
-
-
-@contextmanager
-def counted(counts: Counts, store: GenerationStore, caller: audit.Caller) -> Iterator[None]:
-    """Count an attempt to reload the models, log its caller and why it is refused; raises as `explained` does."""
 
     def refused(reason: str) -> None:
         counts.add(metrics.RELOADS, "refused")
         audit.tell("An exchange of models and keys was refused", caller, "refused", reason=reason)
         _LOGGER.error("The new models are refused, the old ones go on answering: %s", reason)
 
-    with explained("The exchange of the models failed", refused):
+    try:
         yield
+    except TextclsError as error:
+        refused(str(error))
+        raise
+    except Exception as error:
+        why = f"The exchange of the models failed ({type(error).__name__})."
+        refused(why)
+        _LOGGER.error(why, extra={"where": logs.places(error)})
+        raise SurroundingsError(why) from error
     counts.add(metrics.RELOADS, "done")
     number, models = store.models()
     audit.tell("Models and keys were exchanged", caller, "done", generation=number, models=models)

@@ -3,39 +3,28 @@
 The workers' shared folder contains `generation.json`, which names the files of the generation served. They are copies:
 a worker that starts later serves the same models as the others, whatever has happened to the operator's files since.
 It contains the hashes of the keys for the same reason.
-
-The service itself may rewrite a model (`GenerationStore.rewrite`), first on disk. Before that the next generation is
-recorded as `begun.json`: if the process is killed, the next worker that looks either makes it the generation served or
-discards it, depending on whether the file on disk was rewritten.
 """
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import replace
-from hashlib import sha256
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from textcls._util.file_lock import locked
-from textcls.errors import ArtifactError, NotFoundError, SurroundingsError, TooLargeError
+from textcls.errors import ArtifactError
 from textcls.evaluation.drift.tally import Bins
-from textcls.model import artifact
 from textcls.model.classifier import Classifier
-from textcls.model.model_file.rewriting import content, rewrite
-from textcls.model.teaching import Taught
 from textcls.server.admission.auth import Keys
-from textcls.server.models import file_stamps, loading, registry, rewriting
-from textcls.server.models.manifest import NOTHING_SERVED, Changes, Loaded, Manifest, ModelEntry, Rewriting
+from textcls.server.models import file_stamps, loading, registry
+from textcls.server.models.manifest import NOTHING_SERVED, Changes, Loaded, Manifest, ModelEntry
 from textcls.server.models.registry import Generation
 from textcls.server.monitoring.exposition import ShownModel
 from textcls.server.settings import Settings
 from textcls.server.system import shared_folder
 
 _MANIFEST: Final = "generation.json"
-_RELOAD: Final = "reload first, then try again"
-_BEGUN: Final = "begun.json"
 _DRAINING: Final = "draining"
 _LOGGER: Final = logging.getLogger(__name__)
 
@@ -45,19 +34,6 @@ class ReloadResult(NamedTuple):
 
     number: int
     changes: Changes
-
-
-class Rewritten(NamedTuple):
-    """A model that was rewritten: its generation, and its SHA-256 before and after, which may be the same."""
-
-    number: int
-    before: str
-    after: str
-
-    @property
-    def changed(self) -> bool:
-        """Whether the file has changed."""
-        return self.before != self.after
 
 
 class Published(NamedTuple):
@@ -76,7 +52,6 @@ class GenerationStore:
         self._arguments = tuple(arguments)
         self._settings = settings
         self._manifest = folder / _MANIFEST
-        self._begun = folder / _BEGUN
         self._has_manifest = False
 
     def publish(self) -> ReloadResult:
@@ -91,12 +66,11 @@ class GenerationStore:
         """
         request = loading.LoadRequest(self._arguments, self._settings, self.folder)
         with shared_folder.in_use(self.folder), self._alone(self._settings.load_seconds):
-            self._finish()
             before = self._read()
             try:
                 # At the start no requests are served yet, so a bad file can do no harm to any.
                 found = (loading.load_in_process if before.number else loading.load_in_thread)(request)
-                changes = self._changes(before, found, "put the right file in place, or restart the service")
+                changes = self._changes(before, found)
                 manifest = before.followed_by(found)
                 shared_folder.write(self._manifest, manifest.to_bytes())
                 self._has_manifest = True
@@ -106,64 +80,6 @@ class GenerationStore:
             for change in some:
                 _LOGGER.warning("The %s are others than before, of %s", what, change)
         return ReloadResult(manifest.number, changes)
-
-    def rewrite(self, name: str, make: Callable[[bytes, Path, str], Taught]) -> Rewritten:
-        """Rewrite the file of a model and have the new content served; not at the same time as another exchange.
-
-        Args:
-            name: the name of the model.
-            make: makes the new model from the content of the file, its path for messages, and its SHA-256; if the
-                content is unchanged, nothing is written.
-
-        Raises:
-            NotFoundError: there is no such model.
-            TooLargeError: the files would be larger than `max_taught_bytes` and `max_model_bytes` allow.
-            ArtifactError: the file is not the one that is served, or its labels would change although `same_labels`
-                is set; nothing has changed.
-            SurroundingsError: the file or the shared folder cannot be written to, or another exchange is still under
-                way; nothing has changed.
-            TextclsError: what `make` raises; nothing has changed.
-        """
-        with shared_folder.in_use(self.folder), self._alone(self._settings.load_seconds):
-            self._finish()
-            manifest = self._read()
-            entry = next((entry for entry in manifest.models if entry.name == name), None)
-            if entry is None:
-                raise NotFoundError(f"The model {name!r} is no longer served.")
-            path, before = entry.path, entry.sha256
-            if entry.published:
-                raise ArtifactError(
-                    f"{path} is a version of a registry, which never changes: teach a copy of it with textcls teach, "
-                    "and publish that."
-                )
-            rewriting.check(path)
-            data = content(path, before, self._most_bytes, _RELOAD)
-            made = make(data, path, before)
-            if made.content == data:
-                return Rewritten(manifest.number, before, before)
-            digest = sha256(made.content).hexdigest()
-            found = _with_content(manifest.found, path, digest, made)
-            self._changes(manifest, found, "leave it out to teach new labels")
-            self._check_size(manifest, found, digest, len(made.content))
-            after = manifest.followed_by(found, Rewriting(path, digest))
-            try:
-                shared_folder.write(self.folder / f"{digest}.onnx", made.content)
-                shared_folder.write(self._begun, after.to_bytes())
-                rewrite(path, made.content, before, self._most_bytes, _RELOAD, rewriting.KIND)
-            finally:
-                self._finish()
-        return Rewritten(after.number, before, digest)
-
-    @property
-    def begun(self) -> bool:
-        """Whether a rewrite is under way, or was when its process was killed; costs one system call."""
-        return self._begun.exists()
-
-    def finish(self) -> None:
-        """Complete or discard a rewrite whose process was killed; if that fails now, it is tried again later."""
-        # If another process has the lock, it is alive and does this itself.
-        with suppress(SurroundingsError), shared_folder.in_use(self.folder), self._alone(0):
-            self._finish()
 
     def number(self) -> int:
         """Return the number of the recorded generation; 0 before the first.
@@ -283,18 +199,14 @@ class GenerationStore:
 
     def _load(self, entry: ModelEntry, known: Sequence[registry.Served]) -> registry.Served:
         """Return a model, from `known` if it is loaded already."""
-        name, version, digest, published = entry.name, entry.version, entry.sha256, entry.published
+        name, version, digest = entry.name, entry.version, entry.sha256
         for served in known:
-            if (served.name, served.published) == (name, published) and served.is_of(digest, version, entry.path):
+            if served.name == name and served.is_of(digest, version, entry.path):
                 return served
         classifier = Classifier.from_bytes(self._copy_of(digest).read_bytes(), entry.path)
-        return registry.serve(classifier, name, version, digest, published=published)
+        return registry.serve(classifier, name, version, digest)
 
-    @property
-    def _most_bytes(self) -> int:
-        return min(self._settings.max_model_bytes, artifact.MOST_BYTES)
-
-    def _changes(self, before: Manifest, after: Loaded, advice: str) -> Changes:
+    def _changes(self, before: Manifest, after: Loaded) -> Changes:
         """Return which labels, columns and tasks of models change, and which models are gone.
 
         Raises:
@@ -304,45 +216,10 @@ class GenerationStore:
         for what, some in changes._asdict().items():
             if some and self._settings.same_labels:
                 raise ArtifactError(
-                    f"The {what} would change ({'; '.join(map(str, some))}), and same_labels is set: {advice}."
+                    f"The {what} would change ({'; '.join(map(str, some))}), and same_labels is set: put the right "
+                    "file in place, or restart the service."
                 )
         return changes
-
-    def _check_size(self, manifest: Manifest, after: Loaded, changed: str, size: int) -> None:
-        """Refuse a file with which the service would need more memory than `memory.needed` says.
-
-        Raises:
-            TooLargeError: it is too large.
-        """
-        old = [self._copy_of(digest).stat().st_size for digest in manifest.copies]
-        new = [size if entry.sha256 == changed else had for entry, had in zip(after.models, old, strict=True)]
-        most = sum(entry.bytes for entry in manifest.models) + self._settings.max_taught_bytes
-        if sum(new) > max(most, sum(old)):
-            raise TooLargeError(
-                f"With this the model files would have {sum(new):,} bytes, and {most:,} are the most: those that they "
-                f"had when they were read, and max_taught_bytes, which is {self._settings.max_taught_bytes:,}. Take "
-                "labels back, or start the service with more."
-            )
-        if size > self._most_bytes:
-            raise TooLargeError(f"The file would have {size:,} bytes, and {self._most_bytes:,} are the most.")
-
-    def _finish(self) -> None:
-        """Make the begun generation the one served if its file is on disk, else discard it. Call under the lock.
-
-        Raises:
-            SurroundingsError: it cannot be recorded.
-        """
-        if not self._begun.exists():
-            return
-        begun = Manifest.from_bytes(self._begun.read_bytes())
-        if begun.rewriting is not None:
-            path, digest = begun.rewriting
-            if rewriting.is_kept(path, digest):
-                found = replace(begun.found, files=file_stamps.renewed(begun.found.files, path))
-                shared_folder.write(self._manifest, replace(begun, found=found).to_bytes())
-            rewriting.sweep(path)
-        self._begun.unlink(missing_ok=True)
-        self._forget()
 
     def _copy_of(self, digest: str) -> Path:
         return self.folder / f"{digest}.onnx"
@@ -362,13 +239,6 @@ class GenerationStore:
     def _alone(self, seconds: float) -> Iterator[None]:
         with locked(self.folder / "lock", seconds, "Another exchange of the models is still under way: try later."):
             yield
-
-
-def _with_content(found: Loaded, path: Path, digest: str, made: Taught) -> Loaded:
-    """Return what is served once the file at `path`, which may have several names, has its new content."""
-    target, info = path.resolve(), made.classifier.info
-    models = (entry.rewritten(digest, info) if entry.path.resolve() == target else entry for entry in found.models)
-    return replace(found, models=tuple(models))
 
 
 def _shown(entry: ModelEntry, *, watched: bool) -> ShownModel:

@@ -1,4 +1,4 @@
-"""The audit trail, in the logger `textcls.audit`: refused keys, reloads of models and keys, lessons. Always on."""
+"""The audit trail, in the logger `textcls.audit`: refused keys, and reloads of models and keys. Always on."""
 
 import asyncio
 import ipaddress

@@ -71,11 +71,6 @@ KEY_REQUESTS: Final = Family("textcls_key_requests", "Requests answered, by the 
 RELOADS: Final = Family(
     "textcls_reloads", "Exchanges of the models, tried by this service.", ("result",), values=("done", "refused")
 )
-LESSONS: Final = Family(
-    "textcls_lessons", "Labels taught and taken back, tried by this service.", ("model", "kind", "result")
-)
-TAUGHT, TAKEN_BACK = LESSON_KINDS = ("taught", "taken_back")
-LESSON_RESULTS: Final = ("done", "unchanged", "refused")
 CLOSED: Final = Family(
     "textcls_connections_closed",
     "Connections that the server gave up.",
@@ -129,7 +124,7 @@ _HEARTBEAT: Final = struct.Struct("dd")
 
 FAMILIES: Final = (
     REQUESTS, SECONDS, IN_PROGRESS, QUEUE, WAIT, BATCH, TOKENS, SILENT, PREDICTIONS, ABSTENTIONS, SCORES, OVERLOADED,
-    LIMITED, KEY_REQUESTS, RELOADS, LESSONS, CLOSED, HELD, LINES_DROPPED, RESTARTS,
+    LIMITED, KEY_REQUESTS, RELOADS, CLOSED, HELD, LINES_DROPPED, RESTARTS,
 )  # fmt: skip
 _Key = tuple[str, ...]
 # The numbers of a worker, by the name of the metric and its labels.

@@ -30,10 +30,10 @@ Problem = Callable[[int, str], tuple[int, bytes]]
 _LOGGER: Final = logging.getLogger(__name__)
 _ERRORS: Final = {
     401: "A key is needed",
-    403: "Administration or teaching is switched off, or the page of another origin asks a service without keys",
+    403: "Administration is switched off, or the page of another origin asks a service without keys",
     404: "There is no such model",
     408: "The request did not arrive in time",
-    409: "The new models cannot be used, or the file cannot be rewritten; the old ones go on answering",
+    409: "The new models cannot be used; the old ones go on answering",
     413: "Too many texts, too long a text, too large a body, or too large an explained answer",
     421: "The service does not answer to this host",
     422: "No valid JSON, or not the fields documented here",

@@ -55,13 +55,12 @@ async def models(asked: Asked) -> Response:
     """List the models served, their labels, and how they were calibrated."""
     generation = asked.service.generation
     first = generation.get(None)
-    teaching = asked.service.teaching
-    cards = [_card(served, default=served is first, teaching=teaching) for served in generation.models.values()]
+    cards = [_card(served, default=served is first) for served in generation.models.values()]
     answer = Models(generation=generation.number, models=cards)
     return json(answer.model_dump(exclude_unset=True))
 
 
-def _card(served: Served, *, default: bool, teaching: bool) -> ModelCard:
+def _card(served: Served, *, default: bool) -> ModelCard:
     info = served.classifier.info
     card = ModelCard(
         name=served.name,
@@ -80,8 +79,6 @@ def _card(served: Served, *, default: bool, teaching: bool) -> ModelCard:
         card.columns = [ModelColumn.model_validate(column.to_json()) for column in info.columns]
     if info.example is not None:
         card.example = info.example
-    if teaching and info.prototypes is not None and not served.published:
-        card.teachable = True
     if info.scale is not None and info.shift is not None and info.thresholds is not None:
         card.scale = dict(zip(info.labels, info.scale, strict=True))
         card.shift = dict(zip(info.labels, info.shift, strict=True))

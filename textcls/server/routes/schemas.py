@@ -1,13 +1,13 @@
-"""The bodies of the service's own routes that are not about texts: models, reloads, taught labels, state, errors."""
+"""The bodies of the service's own routes that are not about texts: models, reloads, state, errors."""
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from textcls.model.artifact import Task
 from textcls.model.columns import Kind
-from textcls.server.inference.schemas import Rows, Score, StrictRequest
+from textcls.server.inference.schemas import Score
 
 
 class ModelColumn(BaseModel):
@@ -47,9 +47,6 @@ class ModelCard(BaseModel):
     )
     example: str | SkipJsonSchema[None] = Field(
         default=None, description="Present if one was given in training: an example of the texts that the model is for."
-    )
-    teachable: bool | SkipJsonSchema[None] = Field(
-        default=None, description="Present, and true, if labels can be taught and taken back here."
     )
     temperature: float = Field(
         description="What the logits are divided by to calibrate the scores; of several labels a text these are "
@@ -92,77 +89,6 @@ class Reloaded(BaseModel):
     changed_columns: list[Changed] = Field(description="The models that read other columns of a row than before.")
     changed_tasks: list[Changed] = Field(description="The models that give one label where they gave several, or back.")
     changed_models: list[Changed] = Field(description="The models that are gone, and whether another is the default.")
-
-
-class TeachRequest(StrictRequest):
-    """Examples of a label."""
-
-    such_as = '{"label": "refunds", "examples": ["a text"]}'
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"label": "refunds", "examples": ["I want my money back", "Please refund my order"]}]
-        }
-    )
-
-    label: str = Field(min_length=1, description="A new label, or one that the model knows.")
-    examples: Rows = Field(
-        description="Texts of the label, or rows as POST /v1/classify takes them, in the place of those that it has "
-        "been taught before; what it has from the training stays.",
-    )
-
-
-class ChangedModel(BaseModel):
-    """A model whose label was taught or taken back, as it is on disk afterwards."""
-
-    model: str = Field(description="Its name.")
-    label: str
-    changed: bool = Field(description="False if the file was like that already: the same call twice changes nothing.")
-    sha256: str = Field(description="Of the model's file, as it is on disk now.")
-    generation: int = Field(description="The generation that has it.")
-    workers: int = Field(description="How many workers answer with it.")
-    workers_waiting: int = Field(description="How many do not yet; they will, and so will those that start later.")
-
-
-class Taught(ChangedModel):
-    """A label that was taught, and what can be said of it from so few examples."""
-
-    new: bool = Field(description="Whether the model has not known the label before.")
-    examples: int = Field(description="How many distinct ones there are.")
-    without_known_words: int = Field(
-        description="How many of them contain no word that the model knows, so that only their spelling counts."
-    )
-    asked: int = Field(description="How many were asked what they would be answered if they were not among the rest.")
-    found: int | None = Field(
-        description="How many of these would be answered with the label; null where there is nothing but the one."
-    )
-    mistaken_for: dict[str, int] = Field(description="What the others would be answered with, and how often.")
-    calibration: str = Field(description="How far its scores can be trusted.")
-
-
-class TakenBack(ChangedModel):
-    """A label whose taught examples were taken back."""
-
-    left: bool = Field(description="Whether the model still knows the label, as it does if the training had it.")
-
-
-class SupportOfLabel(BaseModel):
-    """A label, and its support rows."""
-
-    label: str
-    support_rows: int = Field(description="How many vectors stand for it; a few examples are one each.")
-    taught_examples: int = Field(description="How many examples it has been taught, and could be taken back.")
-    texts: list[str] | SkipJsonSchema[None] = Field(
-        default=None, description="Present if the file keeps texts: those of the support rows that were taught."
-    )
-
-
-class Labels(BaseModel):
-    """The labels of a model."""
-
-    model: str = Field(description="Its name.")
-    sha256: str = Field(description="Of the model's file.")
-    generation: int
-    labels: list[SupportOfLabel]
 
 
 class Health(BaseModel):

@@ -34,12 +34,9 @@ def needed(settings: Settings, model_bytes: int) -> int:
         model_bytes: the size of all model files together, when they are read.
     """
     workers = settings.workers
-    # Taught labels make files larger, and a worker that teaches loads a model while the others load the previous one.
-    model_bytes += settings.teaching * settings.max_taught_bytes
     lasting = workers * (_WORKER + settings.max_held_bytes + _LOADED * model_bytes)
     # A reload is first tested, then loaded by the workers. The shared folder, in memory, holds old and new files.
     passing = _LOADING * model_bytes
-    lasting += settings.teaching * passing
     return lasting + max(_TESTER + passing, workers * passing) + 2 * model_bytes + (workers > 1) * _SUPERVISOR
 
 

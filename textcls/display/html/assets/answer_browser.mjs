@@ -32,9 +32,6 @@ export async function classify(texts, { explain, signal }) {
 /** There is nothing to unlock here. */
 export function unlock() {}
 
-/** There is nothing to administer here. */
-export function administer() {}
-
 export const command = {
   name: "Copy as command",
   of(parts, described) {

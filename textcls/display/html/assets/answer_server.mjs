@@ -21,11 +21,6 @@ export function unlock(given) {
   key = given.trim();
 }
 
-/** Ask for what the admin key alone opens. It is used for this request, and not kept. */
-export function administer(path, admin, options) {
-  return ask(path, { ...options, headers: { ...options.headers, authorization: `Bearer ${admin}` } });
-}
-
 export const command = {
   name: "Copy as curl",
   of(parts, model) {

@@ -4,7 +4,6 @@ import { textOf } from "./columns.mjs";
 import { byId, count, make } from "./dom.mjs";
 import { attribution, level, named, several, visible } from "./explain.mjs";
 import { fileOfLines } from "./lines.mjs";
-import { teaching } from "./teach.mjs";
 import { fromCodePoints } from "./tokens.mjs";
 import { UNITS, grouped, passages, readingUnit } from "./units.mjs";
 
@@ -128,7 +127,6 @@ function describe() {
   );
   fields();
   byId("hint").replaceChildren(make("kbd", {}, "Ctrl"), " ", make("kbd", {}, "Enter"), " classifies at once");
-  teach.show(state.model);
   document.title = where === "browser" ? "textcls" : `${called} - textcls`;
 }
 
@@ -545,16 +543,6 @@ const lines = fileOfLines({
     fill(texts);
     byId("text").scrollIntoView({ block: "start" });
     ask().then(() => byId("verdict").focus({ preventScroll: true }));
-  },
-});
-
-// Labels by examples
-
-const teach = teaching({
-  name,
-  changed: async () => {
-    await start();
-    if (state.result) await ask();
   },
 });
 
