@@ -96,6 +96,7 @@ def test_the_wheel_holds_the_code_of_the_three_packages_and_nothing_else(content
             *package.rglob("*.py"),
             *package.glob("display/html/assets/*"),
             *package.glob("demo/*"),
+            *package.glob("model/*.json"),
             *package.glob("vectors/english/*"),
             package / "py.typed",
         ]

@@ -23,8 +23,7 @@ from itertools import islice
 from typing import Final
 
 from textcls.model import _unicode
-
-Ranges = tuple[tuple[int, int], ...]
+from textcls.model._unicode import Ranges
 
 LONGEST: Final = 128
 
