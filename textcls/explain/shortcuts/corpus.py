@@ -5,7 +5,7 @@ Shapes: T tokens including the two edges of each text, N texts, V words, L label
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -96,13 +96,7 @@ class Corpus:
     reading: Callable[[str], str] = same
 
     @classmethod
-    def of(
-        cls,
-        rows: Iterable[tuple[str, Sequence[int]]],
-        labels: int,
-        max_tokens: int,
-        reading: Callable[[str], str] = same,
-    ) -> "Corpus":
+    def of(cls, rows: Iterable[tuple[str, Sequence[int]]], labels: int, max_tokens: int) -> "Corpus":
         """Return the corpus of texts with the numbers of their labels; at most `max_tokens` tokens of each are read."""
         texts: list[str] = []
         label_L: list[int] = []
@@ -110,7 +104,7 @@ class Corpus:
         number: dict[str, int] = {"\u27e8start\u27e9": START, "\u27e8end\u27e9": END}
         word_T, length_N = [], []
         for text, carried in rows:
-            tokens = [reading(token) for token in tokenizer.tokenize(text)[:max_tokens]]
+            tokens = tokenizer.tokenize(text)[:max_tokens]
             texts.append(text)
             label_L += carried
             count_N.append(len(carried))
@@ -125,13 +119,13 @@ class Corpus:
             list(number),
             np.array(word_T, np.int64),
             text_T.astype(np.int64),
-            reading,
         )
 
     def read_again(self, reading: Callable[[str], str]) -> "Corpus":
         """Return the corpus with tokens counted as other words."""
-        carried = (labels.tolist() for labels in np.split(self.label_L, self.starts[1:-1]))
-        return Corpus.of(zip(self.texts, carried, strict=True), self.labels, int(self.lengths.max()), reading)
+        number: dict[str, int] = {}
+        number_V = np.array([number.setdefault(reading(word), len(number)) for word in self.words])
+        return replace(self, words=list(number), word_T=number_V[self.word_T], reading=reading)
 
     @cached_property
     def priors(self) -> NDArray[np.float64]:
