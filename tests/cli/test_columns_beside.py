@@ -138,21 +138,6 @@ def test_other_models_of_the_rows_may_read_other_columns(folder: Path, tmp_path:
         run("train", folder / "train.csv", "--output", others / f"{name}.onnx", *given)
     asked = ("explain", folder / "m.onnx", "help", "--column", "product=lamp", "--stability", others, "--json")
     assert json.loads(run(*asked).stdout)["evidence"]["stability"]["models"] == 4
-    # Ranges of weights, and changes between two models, are those of values of columns, too.
-    (tmp_path / "words.txt").write_text("please\nhello\n", encoding="utf-8")
-    table = ("lexicon", folder / "m.onnx", tmp_path / "words.txt", "--output", tmp_path / "table.csv")
-    succeed(*table, "--stability", others)
-    values = {row["term"]: row for row in read_rows(tmp_path / "table.csv") if row["kind"] == "column"}
-    lamp = values["product = lamp"]
-    assert float(lamp["refund low"]) < float(lamp["refund"]) <= float(lamp["refund high"]) + 1e-4
-    assert float(lamp["refund high"]) == 0  # The models that do not read it say nothing of it.
-    succeed(*table, "--before", others / "two.onnx")
-    changed = {row["term"]: row for row in read_rows(tmp_path / "table.csv") if row["kind"] == "column"}
-    assert (float(changed["product = lamp"]["before"]), float(changed["product = lamp"]["after"]) != 0) == (0, True)
-    assert abs(float(changed["price is missing"]["before"])) > 0
-    shown = succeed(*table[:3], "--before", others / "two.onnx")
-    assert "and values of columns in both" in shown
-    assert "product = lamp" in shown
 
 
 def test_a_training_with_columns_goes_on_after_a_kill_to_the_same_bytes(folder: Path, tmp_path: Path) -> None:

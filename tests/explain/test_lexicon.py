@@ -9,7 +9,7 @@ import pytest
 
 from tests.command_line import fail, read_rows, succeed, write_rows
 from textcls import Classifier, ConfigError
-from textcls.explain.lexicon.table import Lexicon, changes, lexicon
+from textcls.explain.lexicon.table import Lexicon, lexicon
 from textcls.explain.lexicon.terms import beside
 
 TEXTS = ["my card was charged twice", "My card, my parcel", "zzqx parcel"]
@@ -106,21 +106,6 @@ def test_the_strongest_words_of_a_label_are_those_with_much_weight_and_many_text
     assert [found.terms[i] for i in found.top("a", 5, against=True)] == ["y z"]
 
 
-def test_changes_between_two_models_are_new_words_gone_ones_and_those_that_say_something_else() -> None:
-    before = Lexicon(
-        ("a", "b"), ("word", "word"), ("stays", "gone"), (4, 1), np.array([[1, -1], [2, 0]], np.float32), 0, 0
-    )
-    now = np.array([[-3, 3, 9], [0.5, -0.5, 0]], np.float32)
-    after = Lexicon(("b", "a", "c"), ("word", "pair"), ("stays", "is new"), (4, 1), now, 0, 0)
-    found = {one.term: one for one in changes(before, after)}
-    assert [one.term for one in changes(before, after)] == ["stays", "gone", "is new"]
-    assert (found["stays"].label, found["stays"].before, found["stays"].after) == ("b", -1.0, -3.0)
-    assert (found["gone"].before, found["gone"].after) == (-1.0, None)
-    assert (found["is new"].before, found["is new"].after) == (None, 0.5)
-    with pytest.raises(ConfigError, match="no label in common"):
-        changes(before, Lexicon(("x",), (), (), (), np.zeros((0, 1), np.float32), 0, 0))
-
-
 def test_the_list_beside_a_model_gives_the_same_table_as_its_texts(
     model_path: Path, sample_path: Path, tmp_path: Path
 ) -> None:
@@ -151,20 +136,14 @@ def test_the_list_beside_a_model_gives_the_same_table_as_its_texts(
     strongest = found.terms[found.top("billing", 1)[0]]
     assert next(line for line in screen.splitlines() if line.startswith("billing")).split()[1].strip(",") == strongest
     assert "+" in succeed("lexicon", model, "--label", "billing", "--top", "2")
-    assert "1 new" not in succeed("lexicon", model, "--before", model)
 
 
-def test_a_plain_list_of_words_and_two_models_are_compared_without_data(
-    model_path: Path, tmp_path: Path, prototypes_path: Path
-) -> None:
-    words, out = tmp_path / "words.txt", tmp_path / "changes.csv"
+def test_a_plain_list_of_words_will_do(model_path: Path, tmp_path: Path, prototypes_path: Path) -> None:
+    words = tmp_path / "words.txt"
     words.write_text("card\ncharged twice\n", encoding="utf-8")
     assert "card" in succeed("lexicon", model_path, words)
-    assert "0 new, 0 gone -> " in succeed("lexicon", model_path, words, "--before", model_path, "--output", out)
-    assert read_rows(out)[0].keys() == {"kind", "term", "count", "label", "before", "after"}
     assert "has no weights of words" in fail(2, "lexicon", prototypes_path, words)
     assert "has no label" in fail(2, "lexicon", model_path, words, "--label", "nobody")
-    assert "say the same" in succeed("lexicon", model_path, words, "--before", model_path)
 
 
 def test_a_table_is_written_only_by_a_name_that_tells_its_format_and_never_over_the_list_beside_the_model(
@@ -178,44 +157,6 @@ def test_a_table_is_written_only_by_a_name_that_tells_its_format_and_never_over_
     assert "does not say the format" in fail(2, "inspect", model, "--evidence", listed, "--lexicon", table)
     assert "is also the input" in fail(3, "lexicon", model, "--output", listed)
     assert (table.exists(), listed.read_text(encoding="utf-8")) == (False, "card\n")
-
-
-def test_the_table_has_the_range_of_weights_over_several_models(
-    classifier: Classifier, model_path: Path, tmp_path: Path
-) -> None:
-    found = lexicon(classifier, TEXTS)
-    silent = Lexicon(found.labels, ("word",), ("nosuchword",), (1,), np.ones((1, len(found.labels)), np.float32), 0, 0)
-    ranged = silent.with_range([classifier])
-    assert ranged.low is not None
-    assert (ranged.low.max(), ranged.weights.min()) == (0.0, 1.0)
-    same = found.with_range([classifier])
-    assert same.low is not None
-    assert same.low == pytest.approx(found.weights)
-    words, table = tmp_path / "words.txt", tmp_path / "table.csv"
-    words.write_text("card\n", encoding="utf-8")
-    succeed("lexicon", model_path, words, "--stability", model_path, "--output", table)
-    row = read_rows(table)[0]
-    assert row["billing"] == row["billing low"] == row["billing high"]
-    assert "give --output" in fail(2, "lexicon", model_path, words, "--stability", model_path)
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ("kind,term,count\nword,two words,1\n", "line 2"),
-        ("kind,term,count\nword,card,many\n", "line 2"),
-        ("kind,term,count\nverb,card,1\n", "line 2"),
-        ("kind,term,count\npair,my\n", "line 2"),
-        ("\n\n", "holds no words"),
-    ],
-)
-def test_a_list_that_is_none_is_refused(model_path: Path, tmp_path: Path, content: str, said: str) -> None:
-    words = tmp_path / "words.csv"
-    words.write_text(content, encoding="utf-8")
-    assert said in fail(3, "lexicon", model_path, words)
-    assert "There is no file" in fail(3, "lexicon", model_path, tmp_path / "nothing.csv")
-    words.write_bytes(b"caf\xe9\n")
-    assert "is not UTF-8 text" in fail(3, "lexicon", model_path, words)
 
 
 def test_words_are_kept_beside_the_model_on_request(tmp_path: Path, sample_path: Path) -> None:

@@ -6,7 +6,6 @@ import pytest
 
 from tests.command_line import run
 from textcls.errors import ConfigError
-from textcls_training.config.alone import check_alone
 from textcls_training.config.settings import from_options
 
 
@@ -45,11 +44,3 @@ def test_a_settings_file_that_has_one_is_refused_with_the_reason(sample_path: Pa
 def test_python_is_told_the_same() -> None:
     with pytest.raises(ConfigError, match="no option 'workers' any more: sharing the steps"):
         from_options({"workers": 2})
-
-
-def test_processes_that_torchrun_has_started_do_not_write_the_same_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    check_alone()
-    monkeypatch.setenv("RANK", "1")
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(ConfigError, match="torchrun has started 2 processes, and a training is one"):
-        check_alone()

@@ -13,10 +13,14 @@ _TEACHING: Final = (
     "a service no longer rewrites its models; textcls teach changes the file, and --watch-seconds or POST "
     "/v1/admin/reload takes it up."
 )
+_CHANGES: Final = "textcls compare says which words are behind changed answers."
+_RANGE: Final = "textcls explain --stability shows how sure the numbers of a text are."
+_PAGE: Final = "textcls tune shows what mattered on the terminal, and --json prints every trial."
 _OF_COMMAND: Final[Mapping[str, Mapping[str, str]]] = {
     "train": {"shards": _STEPS, "workers": _STEPS, "engine": _STEPS, "drop-suspects": _SUSPECTS},
     "train-many": {"shards": _STEPS},
-    "tune": {"shards": _STEPS},
+    "tune": {"shards": _STEPS, "html": _PAGE},
+    "lexicon": {"before": _CHANGES, "stability": _RANGE},
     "pretrain": {"shards": _STEPS},
     "serve": {"teaching": _TEACHING, "max-taught-bytes": _TEACHING},
     "versions": {"shadow": _SHADOW, "no-shadow": _SHADOW},

@@ -132,7 +132,7 @@ def inspect(
     _check_together(data, lexicon_path, words=words)
     classifier = Classifier.load(model)
     if words:
-        show_lexicon(lexicon_of(classifier, terms_of([classifier], None)), only, top)
+        show_lexicon(lexicon_of(classifier, terms_of(classifier, None)), only, top)
         return
     if plot_path is not None:
         _write_plot(plot_path, classifier)

@@ -54,27 +54,18 @@ class ColumnEffect(NamedTuple):
         return {"name": self.name, "kind": self.kind, "values": list(self.values), "added": added}
 
 
-def column_effects(classifier: Classifier, columns: tuple[Column, ...] | None = None) -> list[ColumnEffect]:
-    """Return what each column that a model reads beside the text adds to each label.
-
-    Args:
-        classifier: the model.
-        columns: those of another model, whose values are queried: a column that the model does not read adds nothing.
-    """
-    own = names_of_cells(classifier.info.columns)
-    columns = classifier.info.columns if columns is None else columns
+def column_effects(classifier: Classifier) -> list[ColumnEffect]:
+    """Return what each column that a model reads beside the text adds to each label."""
+    columns = classifier.info.columns
     cells = [""] * count(columns)
     found = []
     for place, (name, values) in enumerate(zip(names_of_cells(columns), _values(columns), strict=True)):
         asked = [*values, ""]
-        added = np.zeros((len(asked), len(classifier.labels)), np.float32)
-        if name in own:
-            at = own.index(name)
-            rows = [["" if i != at else value for i in range(len(own))] for value in asked]
-            answers = classifier.explain([pack(row, "") for row in rows])
-            added[:] = [answer.cells[at].contributions for answer in answers]
+        rows = [[*cells[:place], value, *cells[place + 1 :]] for value in asked]
+        answers = classifier.explain([pack(row, "") for row in rows])
+        added = np.array([answer.cells[place].contributions for answer in answers], np.float32)
         kind = "curve" if place < sum(column.numbers for column in columns) else "table"
-        shown = tuple(told(columns, [*cells[:place], value, *cells[place + 1 :]])[place] for value in asked)
+        shown = tuple(told(columns, row)[place] for row in rows)
         found.append(ColumnEffect(name, kind, shown, added))
     return found
 

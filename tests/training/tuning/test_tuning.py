@@ -5,7 +5,6 @@ import io
 import json
 import math
 import os
-import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -306,8 +305,8 @@ OPTIONS = ("--text-column", "body", "--label-column", "kind", "--ngrams", "none"
 
 
 def test_the_file_that_is_written_trains_the_bytes_of_the_options_in_it(table: Path, tmp_path: Path) -> None:
-    output, page = tmp_path / "textcls.toml", tmp_path / "page.html"
-    said = json.loads(succeed("tune", table, "-o", output, *FEW, *OPTIONS, "--json", "--html", page))
+    output = tmp_path / "textcls.toml"
+    said = json.loads(succeed("tune", table, "-o", output, *FEW, *OPTIONS, "--json"))
     assert said["fixed"] == {"epochs": 1, "dim": 4, "ngrams": "none", "bigrams": False, "vectors": "none"}
     settings = tomllib.loads(output.read_text())["train"]
     assert {name: settings[name.replace("_", "-")] for name in said["recommended"]} == said["recommended"]
@@ -316,8 +315,6 @@ def test_the_file_that_is_written_trains_the_bytes_of_the_options_in_it(table: P
     more = [f"--{name.replace('_', '-')}={value}" for name, value in said["options"].items() if said["is_better"]]
     succeed("train", table, "-o", tmp_path / "b.onnx", "--quiet", *OPTIONS, *more)
     assert (tmp_path / "a.onnx").read_bytes() == (tmp_path / "b.onnx").read_bytes()
-    assert "<svg" in page.read_text()
-    assert not re.search(r"<script|(src|href)=", page.read_text())
     again = succeed("tune", table, "-o", output, *FEW, *OPTIONS)
     assert f"Settings -> {output}. Next: textcls train {table} --config {output}" in again
 
@@ -346,10 +343,9 @@ def test_a_budget_of_nothing_is_refused(option: str, value: str, table: Path, tm
     assert option in result.stderr
 
 
-@pytest.mark.parametrize("places", [("-o", "a.journal"), ("-o", "a.toml", "--html", "a.journal")])
-def test_one_file_for_two_things_is_refused(places: tuple[str, ...], table: Path, tmp_path: Path) -> None:
-    named = [tmp_path / one if "." in one else one for one in places]
-    assert "Settings, journal and page are files of their own" in fail(2, "tune", table, *named, "--quiet")
+def test_one_file_for_two_things_is_refused(table: Path, tmp_path: Path) -> None:
+    said = fail(2, "tune", table, "-o", tmp_path / "a.journal", "--quiet")
+    assert "Settings and journal are files of their own" in said
     assert not list(tmp_path.glob("a.*"))
 
 
@@ -407,17 +403,13 @@ def test_the_verdict_says_what_to_train_with(report: TuneReport) -> None:
     assert "4 searches of 4 proposals, 1 of them left early, 1 could not be trained" in showing.how(report)
 
 
-def test_what_mattered_is_shown_by_bars_and_on_a_page_by_pictures(report: TuneReport) -> None:
+def test_what_mattered_is_shown_by_bars(report: TuneReport) -> None:
     Console(file=(printed := io.StringIO()), width=80).print(list(showing.tuning_report(report))[-1])
     assert [line.rstrip() for line in printed.getvalue().splitlines()] == [
         "option  default  tuned  what mattered",
         "epochs       10     20  " + "█" * 24 + "  75%",
         "ngrams     auto    2,3  " + "█" * 8 + " " * 18 + "25%",
     ]
-    page = showing.page(report, "Options for <rows>", "about")
-    assert page.count("<svg") == 2
-    assert page.count("<circle") == 2 * (3 + 1)
-    assert "&lt;rows&gt;" in page
 
 
 def test_python_tunes_as_the_command_does_and_train_takes_what_it_recommends(

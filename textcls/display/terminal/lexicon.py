@@ -1,4 +1,4 @@
-"""The model as a table, for the terminal: the strongest words of each label, and what changed between two models."""
+"""The model as a table, for the terminal: the strongest words of each label."""
 
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
@@ -6,10 +6,10 @@ from itertools import zip_longest
 from rich.table import Table
 from rich.text import Text
 
-from textcls.display.terminal.console import AGAINST, FOR, coloured, table_of
+from textcls.display.terminal.console import AGAINST, FOR, coloured
 from textcls.display.terminal.overview import overview_table
 from textcls.display.text import named
-from textcls.explain.lexicon.table import Lexicon, TermChange
+from textcls.explain.lexicon.table import Lexicon
 
 # More words than fit on a line.
 _FULL = 100
@@ -59,13 +59,3 @@ def _label_table(found: Lexicon, label: str, top: int) -> Table:
             )
         table.add_row(*cells)
     return table
-
-
-def changes_report(found: Sequence[TermChange], names: tuple[str, str]) -> Iterator[Table | Text]:
-    """Yield the terms whose evidence differs most between two models."""
-    table = table_of(["term", "kind", "label"], ["count", *names])
-    for one in found:
-        sides = (Text("-", style="dim") if value is None else coloured(value) for value in (one.before, one.after))
-        table.add_row(Text(named(one.term)), one.kind, Text(named(one.label)), f"{one.count:,}", *sides)
-    yield table
-    yield Text(f"Words that are unknown to a model have a dash.\n{_RANKED}\n{_WEIGHTS}", style="dim")

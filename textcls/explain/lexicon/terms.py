@@ -44,11 +44,6 @@ class Terms:
     of_kind: Mapping[Kind, Counter[str]]
     dropped: int = 0
 
-    def __or__(self, other: "Terms") -> "Terms":
-        """Return the terms of both, with the larger of their counts."""
-        found = {kind: terms | other.of_kind[kind] for kind, terms in self.of_kind.items()}
-        return Terms(found, self.dropped + other.dropped)
-
 
 def counted(info: ModelInfo, texts: Iterable[str], *, most: int = MOST_TERMS) -> Terms:
     """Return the words and sequences of texts, read once and not kept, as a model of `info` reads them.

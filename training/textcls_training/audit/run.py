@@ -98,7 +98,7 @@ class AnsweredTwice(NamedTuple):
 
     def judge(self) -> Judged:
         """Return the findings for each row."""
-        return suspects.judge(self.both.probability_RC, self.label_R, self.both.judged_R)
+        return suspects.judge(self.both.probability_RC, self.label_R, self.both.judged_R, self.first_RC)
 
 
 def answered_twice(given: LabelledTexts, config: TrainConfig, callback: Callback = NOBODY) -> AnsweredTwice:

@@ -27,12 +27,12 @@ PRIOR_ROWS: Final = 10
 # The prior number of rows of any label, a twentieth of which is wrong.
 PRIOR_SHARE_ROWS: Final = 100
 LISTED: Final = 0.5
-# Rows are ordered by the probability that they mean another label and have this one, over that of their own label to
-# the first power here if labels are confused, increased by the second if they are wrong at random: then it alone ranks
-# best. Which case it is follows from the share of the labels that are more like what a doubted row means than its own:
-# from the first share on they are partly wrong at random, from the second on entirely.
+# If labels are confused, rows are ordered by the probability that they mean another label and have this one, over this
+# power of that of their own; if labels are wrong at random, by the latter alone, which weighs so much between the two.
+# Which case it is follows from the share of the labels that are more like what a doubted row means than its own: from
+# the first share on they are partly wrong at random, from the second on entirely.
 _OWN_TAKEN, _OWN_AT_RANDOM = 0.5, 8.0
-_TAKEN, _AT_RANDOM = 0.15, 0.4
+_TAKEN, _AT_RANDOM = 0.2, 0.4
 # At least this many of the least probable rows decide it, too.
 _SURE_ROWS: Final = 10
 # A probability below which differences mean nothing.
@@ -101,13 +101,14 @@ def weights(probability_RC: Float64, label_R: Int64) -> Float64:
     return np.where(own_R < DOUBTED * np.maximum(own_R, other_R), DOUBTED_WEIGHT, 1.0)
 
 
-def judge(probability_RC: Float64, label_R: Int64, judged_R: Bools) -> Judged:
+def judge(probability_RC: Float64, label_R: Int64, judged_R: Bools, first_RC: Float64 | None = None) -> Judged:
     """Return the probability that the label of each row is wrong.
 
     Args:
         probability_RC: the probability of each label, by models that have not seen the row.
         label_R: the labels of the rows.
         judged_R: the rows that can be judged.
+        first_RC: the probabilities of the first of two rounds, which also order rows whose labels are wrong at random.
     """
     rows, classes = probability_RC.shape
     wrong_R, otherwise_R, meant_R = np.zeros(rows), np.zeros(rows), label_R.copy()
@@ -123,9 +124,13 @@ def judge(probability_RC: Float64, label_R: Int64, judged_R: Bools) -> Judged:
         meant_RC = probability_RC[these] * noise.confusion_CC[:, label_R[these]].T
         meant_R[these] = meant_RC.argmax(1)
         otherwise_R[these] = meant_RC.sum(1)
-    own = _OWN_TAKEN + _OWN_AT_RANDOM * _at_random(probability_RC, label_R, wrong_R)
-    own_R = probability_RC[np.arange(rows), label_R]
-    doubt_R = np.log(otherwise_R + _LEAST) - own * np.log(own_R + _LEAST)
+    own_R, first_R = (
+        np.log(given_RC[np.arange(rows), label_R] + _LEAST)
+        for given_RC in (probability_RC, probability_RC if first_RC is None else first_RC)
+    )
+    share = _at_random(probability_RC, label_R, wrong_R)
+    taken_R = np.log(otherwise_R + _LEAST) - _OWN_TAKEN * own_R
+    doubt_R = (1 - share) * taken_R - share * _OWN_AT_RANDOM * (own_R + first_R) / 2
     return Judged(probability_RC, label_R, wrong_R, meant_R, np.where(judged_R, doubt_R, -np.inf))
 
 

@@ -11,7 +11,6 @@ from threadpoolctl import threadpool_limits
 from textcls._util.atomic_write import check_output_path
 from textcls.errors import ConfigError
 from textcls.model.artifact import ModelInfo
-from textcls_training.config.alone import check_alone
 from textcls_training.config.clock import Clock
 from textcls_training.config.resolve import ResolvedConfig
 from textcls_training.config.settings import TrainConfig
@@ -145,7 +144,6 @@ def run(
         ArtifactError: the exported model does not answer as the trained one does.
     """
     check_output_path(output)
-    check_alone()
     config, stop = config or TrainConfig(), stop or Stop()
     task = Task(given, output, config, valid, unlabelled, callback, stop, None, every_part, new_labels)
     if from_state is not None:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from textcls._util.atomic_write import check_output_path
-from textcls_training.config.alone import check_alone
 from textcls_training.config.pretraining import Objective, PretrainConfig
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.interrupt import Stop
@@ -47,7 +46,6 @@ def pretrain(
         KeyboardInterrupt: a stop was requested before there was anything to keep.
     """
     check_output_path(output)
-    check_alone()
     config, stop = config or PretrainConfig(), stop or Stop()
     match config.objective:
         case "cooccurrence":

@@ -1,13 +1,11 @@
 """`textcls tune`: options that suit the given rows, and their effect on rows that the choice has not seen."""
 
-from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
 import click
 from click.core import ParameterSource
 
-from textcls import __version__
 from textcls._util import optional_dependencies
 from textcls._util.atomic_write import check_not_an_input, check_output_path
 from textcls.api.tuning import TRIALS, Measure
@@ -21,11 +19,11 @@ from textcls.cli.options import (
     reading_options,
     target_options,
 )
-from textcls.cli.outputs import Output, html_option
+from textcls.cli.outputs import Output
 from textcls.cli.reading import Reading
-from textcls.cli.showing import show_found
 from textcls.data import TargetOptions, read_labelled
-from textcls.display.terminal.console import stderr_console
+from textcls.display.plain_data import json_line
+from textcls.display.terminal.console import show, stderr_console
 from textcls.display.terminal.progress import progress_on
 from textcls.errors import ConfigError
 from textcls.jobs import Engine
@@ -91,7 +89,6 @@ _OF_READING: Final = (
     help="Journal of the trials, from which the same command continues.  [default: OUTPUT with the suffix .journal]",
 )
 @engine_options()
-@html_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @new_text_column_option
 @new_label_column_option
@@ -109,7 +106,6 @@ def tune(
     storage: Path | None,
     workers: int | None,
     engine_name: EngineName,
-    html: Path | None,
     as_json: bool,
     text_columns: tuple[str, ...],
     label_column: str | None,
@@ -128,11 +124,8 @@ def tune(
 
     storage = storage or output.with_suffix(".journal")
     once(data)
-    places = [output, storage, *([html] if html else [])]
-    if len({path.resolve() for path in places}) < len(places):
-        raise ConfigError(
-            "Settings, journal and page are files of their own: name another --output, --storage or --html."
-        )
+    if storage.resolve() == output.resolve():
+        raise ConfigError("Settings and journal are files of their own: name another --output or --storage.")
     check_not_an_input(storage, data)
     check_output_path(storage)
     settings_file.check(output)
@@ -156,16 +149,10 @@ def tune(
         raise click.exceptions.Exit(INTERRUPTED) from None
     reading_of_rows = _reading_of_these_rows()
     settings_file.write(output, found, reading_of_rows)
-    name = ", ".join(path.name for path in data)
-    show_found(
-        found,
-        html=html,
-        as_json=as_json,
-        line=showing.verdict(found),
-        page=lambda: showing.page(found, f"Options for {name}", f"textcls {__version__}, {date.today().isoformat()}"),
-        report=lambda _width: showing.tuning_report(found),
-    )
-    if not as_json:
+    if as_json:
+        click.echo(json_line(found.as_json()))
+    else:
+        show(showing.tuning_report(found))
         then = f" Next: textcls train {' '.join(map(str, data))} --config {output}"
         # A file without settings is of no use for training.
         click.echo(f"Settings -> {output}.{then if found.is_better or found.fixed or reading_of_rows else ''}")
