@@ -90,11 +90,10 @@ def test_without_labels_no_agreement_is_claimed(topics: Path, tmp_path: Path) ->
     assert "Beside" not in output
 
 
-def test_the_page_has_map_words_and_examples_and_runs_nothing(topics: Path, texts_path: Path, tmp_path: Path) -> None:
+def test_the_page_has_words_and_examples_and_runs_nothing(topics: Path, texts_path: Path, tmp_path: Path) -> None:
     page = tmp_path / "clusters.html"
     assert succeed("clusters", topics, texts_path, "--output", page) == f"240 texts, 3 clusters -> {page}\n"
     html = page.read_text("utf-8")
-    assert html.count("<circle") == 240
     assert html.count('<li dir="auto">') == 15
     assert all(label in html for label in Classifier.load(topics).labels)
     assert "<script" not in html
@@ -106,16 +105,14 @@ def test_texts_are_escaped_on_the_page(topics: Path, tmp_path: Path) -> None:
     succeed("clusters", topics, write_rows(tmp_path / "evil.csv", texts), "-o", tmp_path / "evil.html")
     html = (tmp_path / "evil.html").read_text("utf-8")
     assert "<script" not in html
-    assert "&lt;script&gt;alert(3)" in html
+    assert "&lt;script&gt;alert(" in html
 
 
-def test_json_has_clusters_agreement_and_points(topics: Path, texts_path: Path) -> None:
+def test_json_has_clusters_and_agreement(topics: Path, texts_path: Path) -> None:
     found = json.loads(succeed("clusters", topics, texts_path, "--json", "--examples", "2"))
     assert [len(cluster["examples"]) for cluster in found["clusters"]] == [2, 2, 2]
     assert sum(cluster["texts"] for cluster in found["clusters"]) == found["texts"] == 240
     assert found["agreement"]["nmi"] == pytest.approx(1)
-    assert len(found["points"]) == 240
-    assert all(0 <= point["x"] <= 1 and 0 <= point["y"] <= 1 for point in found["points"])
 
 
 def test_clusters_become_labels_under_new_names(topics: Path, texts_path: Path, tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_suggestions_and_clusters_show_texts_without_their_columns(folder: Path)
     for more in ((), ("--at-random",)):
         suggested = json.loads(run("suggest", folder / "m.onnx", folder / "test.csv", "--json", *more).stdout)
         assert {row["text"] for row in suggested["rows"]} <= texts
-    clusters = json.loads(run("clusters", folder / "m.onnx", folder / "test.csv", "--json", "--map", "none").stdout)
+    clusters = json.loads(run("clusters", folder / "m.onnx", folder / "test.csv", "--json").stdout)
     assert {example["text"] for one in clusters["clusters"] for example in one["examples"]} <= texts
 
 

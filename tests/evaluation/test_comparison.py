@@ -307,7 +307,7 @@ def test_that_a_model_knows_no_label_of_the_rows_is_told_before_any_is_answered(
 
 def test_what_cannot_be_compared_is_named(classifier: Classifier) -> None:
     with pytest.raises(InputError, match="A list cannot be compared: pass a model, a file of answers"):
-        textcls.compare(classifier, LABELS, ROWS)  # type: ignore[call-overload]
+        textcls.compare(classifier, LABELS, ROWS)  # type: ignore[arg-type]
 
 
 def test_a_row_whose_label_is_none_is_named(classifier: Classifier) -> None:

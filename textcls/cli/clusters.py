@@ -1,4 +1,4 @@
-"""`textcls clusters`: which texts a model puts together, by which words, and how they lie to each other."""
+"""`textcls clusters`: which texts a model puts together, and by which words."""
 
 import json
 from collections import Counter
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any
 
 import click
 
@@ -22,14 +22,10 @@ from textcls.display.html.fragments import document, made_of
 from textcls.display.terminal.clusters import clusters_report
 from textcls.display.text import plural
 from textcls.errors import ConfigError, InputError
-from textcls.explain.clusters import plane
-from textcls.explain.clusters.plane import Method
 from textcls.explain.clusters.survey import EXAMPLES, AnsweredText, ClusterSurvey, answered, survey_clusters
 from textcls.model.artifact import CLUSTERS, ModelInfo
 from textcls.model.classifier import Classifier
 from textcls.model.labels import label_number, label_problem
-
-METHODS: Final = get_args(Method)
 
 
 @click.command(
@@ -40,9 +36,6 @@ METHODS: Final = get_args(Method)
 @model_argument
 @click.argument("data", type=PATH)
 @click.option("--output", "-o", type=OUTPUT, metavar="FILE", help="Write a page that needs nothing but a browser.")
-@click.option(
-    "--map", "map_method", type=click.Choice(METHODS), help="How texts are laid out on the page.  [default: tsne]"
-)
 @click.option("--examples", type=click.IntRange(1, 100), default=EXAMPLES, show_default=True, help="Of each cluster.")
 @text_column_option
 @click.option(
@@ -75,7 +68,6 @@ def clusters(
     model: Path,
     data: Path,
     output: Path | None,
-    map_method: Method | None,
     examples: int,
     text_columns: tuple[str, ...],
     label_column: str | None,
@@ -90,23 +82,20 @@ def clusters(
 
     MODEL comes from textcls pretrain --objective mutual-information, or is any model with one label per text. If rows
     have labels, the report says how well the clusters agree with them; the model need not know these labels. --output
-    writes a page with a map of the texts.
+    writes a page.
     """
     if assign is None and (names is not None or threshold is not None):
         raise ConfigError(f"{'--names' if names else '--threshold'} needs --assign and a file.")
     if assign is None and escape_formulas:
         raise ConfigError("--escape-formulas is for the file of --assign; leave it out.")
     table = None if assign is None else NewTable.at(assign, escape_formulas=escape_formulas)
-    # A map that is neither on a page nor in JSON would not be seen.
-    method = map_method or ("tsne" if output is not None or as_json else "none")
-    plane.require(method)
     classifier = Classifier.load(model)
     new_names = _read_names(names, classifier.labels) if names is not None else {}
     written: Counter[str] = Counter()
     with reading.texts_and_labels(data, text_columns, label_column, _columns(classifier.info)) as rows:
         answers = answered(classifier, ((text, label if isinstance(label, str) else None) for text, label in rows))
         with _assigned(table, answers, new_names, threshold or 0.0, written) as seen:
-            found = survey_clusters(classifier, seen, map_method=method, examples=examples)
+            found = survey_clusters(classifier, seen, examples=examples)
     reading.say_skipped()
     _show(model, found, output, as_json)
     if assign is not None and not as_json:

@@ -1,7 +1,7 @@
 """The answers to rows, computed in chunks, together with the expected answers."""
 
 from collections.abc import Iterable
-from typing import Generic, NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,6 @@ from textcls.model.sequences import pairs
 T = TypeVar("T")
 
 
-class _Row(NamedTuple, Generic[T]):
-    text: str
-    target: T
-
-
 def answers(classifier: Classifier, rows: Iterable[tuple[str, T]]) -> tuple[NDArray[np.float32], list[T]]:
     """Return the probabilities [rows, labels] of all rows, and the expected answer of each.
 
@@ -27,10 +22,10 @@ def answers(classifier: Classifier, rows: Iterable[tuple[str, T]]) -> tuple[NDAr
     """
     chunks = [np.zeros((0, len(classifier.labels)), np.float32)]
     right: list[T] = []
-    for chunk in chunked(_Row(*row) for row in pairs(rows)):
-        predictions = classifier.predict([row.text for row in chunk])
+    for chunk in chunked(pairs(rows)):
+        predictions = classifier.predict([text for text, _ in chunk])
         chunks.append(np.array([prediction.probabilities for prediction in predictions]))
-        right += (row.target for row in chunk)
+        right += (target for _, target in chunk)
     if not right:
         raise InputError("There are no rows to evaluate on; a generator gives its rows once.")
     return np.concatenate(chunks), right

@@ -8,7 +8,7 @@ if no sentences do, tokens likewise.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from time import monotonic
 from typing import Any, Final
@@ -90,17 +90,9 @@ class Counterfactual:
 
     def as_json(self) -> dict[str, Any]:
         """The change as plain data."""
-        return {
-            "changes": [
-                {"token": c.token, "start": c.start, "end": c.end, "text": c.text, "by": c.by} for c in self.changes
-            ],
-            "text": self.text,
-            "label": self.label,
-            "score": self.score,
-            "before": self.before,
-            "before_score": self.before_score,
-            "smallest": self.smallest,
-        }
+        found = asdict(self) | {"changes": [asdict(change) for change in self.changes]}
+        del found["several"]
+        return found
 
 
 @dataclass(frozen=True, slots=True)

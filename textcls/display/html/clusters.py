@@ -1,25 +1,15 @@
-"""The clusters of texts as a fragment: a map, one line each, and below each its words and examples."""
+"""The clusters of texts as a fragment: one line each, and below each its words and examples."""
 
 from collections.abc import Sequence
 from html import escape
-from statistics import median
 from typing import Final
 
 from textcls.display.html.fragments import bar, fragment, heads, isolated, name, shown, table, tables
 from textcls.display.remarks import agreement_line, cluster_summary_line, telling_words
-from textcls.display.text import named, one_line, percent, signed
-from textcls.explain.clusters.survey import Cluster, ClusterSurvey, Example, Point
+from textcls.display.text import one_line, percent, signed
+from textcls.explain.clusters.survey import Cluster, ClusterSurvey, Example
 from textcls.explain.global_explanation.summary import TermAttribution
 
-# The size of the map, in its own units.
-WIDTH: Final = 860
-HEIGHT: Final = 600
-MARGIN: Final = 24
-# This many of the largest clusters are named on the map, with this many characters of their names.
-NAMED: Final = 24
-NAME_CHARACTERS: Final = 28
-# A name is moved by this much if another one is in its place.
-LINE: Final = 15
 # Hues that are far apart: the golden angle, in degrees.
 GOLDEN: Final = 137.508
 WORDS: Final = 6
@@ -27,10 +17,6 @@ WORDS: Final = 6
 OPEN: Final = 3
 
 _STYLE: Final = (
-    ".textcls .map{width:100%;height:auto;border:1px solid var(--line);border-radius:6px}"
-    ".textcls .map circle{fill-opacity:.7}.textcls .map circle:hover{fill-opacity:1;stroke:var(--ink)}"
-    ".textcls .map text{font-size:13px;font-weight:600;text-anchor:middle;fill:var(--ink);stroke:var(--ground);"
-    "stroke-width:4px;paint-order:stroke;pointer-events:none}"
     ".textcls .dot{display:inline-block;width:.7em;height:.7em;border-radius:50%;margin-right:.4em}"
     ".textcls .clusters td{white-space:nowrap}.textcls .clusters .bar{min-width:4rem}"
     ".textcls .clusters .left{white-space:normal;padding-left:.7rem}"
@@ -45,13 +31,6 @@ def clusters_fragment(title: str, found: ClusterSurvey) -> str:
     parts = [f"<style>{_STYLE}</style><h2>{shown(title)}</h2>", f"<p>{shown(cluster_summary_line(found))}</p>"]
     if found.agreement is not None:
         parts.append(f"<p>{shown(agreement_line(found.agreement))}</p>")
-    if found.points:
-        parts.append(_map(found.points, found.clusters))
-        parts.append(
-            '<p class="note">Texts of the map lie close to each other where the model answers them alike (t-SNE). '
-            f"{len(found.points):,} of {found.texts:,} texts; point at one to read it. How far clouds are apart, and "
-            "how large they look, means little.</p>"
-        )
     parts.append(_overview(found))
     parts += [_cluster(i, cluster) for i, cluster in enumerate(found.clusters) if cluster.texts]
     parts.append(
@@ -64,54 +43,6 @@ def clusters_fragment(title: str, found: ClusterSurvey) -> str:
 def colour(number: int) -> str:
     """Return the colour of a cluster: neighbours in size are far apart in hue."""
     return f"hsl({number * GOLDEN % 360:.0f} {(70, 55, 85)[number % 3]}% {(48, 60, 38)[number // 3 % 3]}%)"
-
-
-# The map
-
-
-def _map(points: Sequence[Point], clusters: Sequence[Cluster]) -> str:
-    dots = "".join(
-        f'<circle cx="{_across(p.x):.1f}" cy="{_down(p.y):.1f}" r="3.2" fill="{colour(p.cluster)}">'
-        f"<title>{isolated_text(clusters[p.cluster].name)}: {escape(one_line(p.text))}</title></circle>"
-        for p in points
-    )
-    return (
-        f'<svg class="map" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="Map of the texts">{dots}'
-        f"{_names(points, clusters)}</svg>"
-    )
-
-
-def isolated_text(text: str) -> str:
-    """Return a name for a place in which no element may be."""
-    return escape(named(text))
-
-
-def _names(points: Sequence[Point], clusters: Sequence[Cluster]) -> str:
-    """Return the names of the largest clusters, each in the middle of its texts, or just below another name there."""
-    taken: list[tuple[float, float, float]] = []
-    found = []
-    for number, cluster in enumerate(clusters[:NAMED]):
-        own = [point for point in points if point.cluster == number]
-        if not own:
-            continue
-        text = named(cluster.name)
-        text = text if len(text) <= NAME_CHARACTERS else text[: NAME_CHARACTERS - 1].rstrip(", ") + "\u2026"
-        half = 4.3 * len(text)
-        x = min(max(_across(median(point.x for point in own)), half + 4), WIDTH - half - 4)
-        y = _down(median(point.y for point in own))
-        while any(abs(x - x2) < half + half2 and abs(y - y2) < LINE for x2, y2, half2 in taken):
-            y += LINE / 3
-        taken.append((x, y, half))
-        found.append(f'<text x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>')
-    return "".join(found)
-
-
-def _across(share: float) -> float:
-    return MARGIN + share * (WIDTH - 2 * MARGIN)
-
-
-def _down(share: float) -> float:
-    return HEIGHT - MARGIN - share * (HEIGHT - 2 * MARGIN)
 
 
 # The clusters

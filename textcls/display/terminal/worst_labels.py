@@ -1,28 +1,15 @@
 """If there are many labels, show those that fare worst: nobody would read the lines of all others."""
 
 from collections.abc import Sequence
-from typing import Final, Protocol, TypeVar
+from typing import Final
 
 from rich.text import Text
+
+from textcls.display.report_lines import Label
 
 # If there are more labels than this, only the worst are shown, this many.
 MOST_LABELS: Final = 40
 WORST_LABELS: Final = 20
-
-
-class Scored(Protocol):
-    """A label with its figures."""
-
-    @property
-    def rows(self) -> int:
-        """The number of rows that have it."""
-
-    @property
-    def f1(self) -> float:
-        """The harmonic mean of precision and recall."""
-
-
-Label = TypeVar("Label", bound=Scored)
 
 
 def worst(labels: Sequence[Label]) -> tuple[list[Text], Sequence[Label]]:

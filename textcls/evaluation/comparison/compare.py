@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
@@ -110,30 +110,10 @@ class Comparison(InNotebooks):
         }
 
 
-@overload
 def compare(
     first: str | Path | Classifier,
     second: str | Path | Classifier,
-    rows: Iterable[tuple[Text, str]],
-    *,
-    label_separator: None = None,
-) -> Comparison: ...
-
-
-@overload
-def compare(
-    first: str | Path | Classifier,
-    second: str | Path | Classifier,
-    rows: Iterable[tuple[Text, LabelsOfRow]],
-    *,
-    label_separator: str | None = None,
-) -> Comparison: ...
-
-
-def compare(
-    first: str | Path | Classifier,
-    second: str | Path | Classifier,
-    rows: Iterable[tuple[Text, Any]],
+    rows: Iterable[tuple[Text, str | LabelsOfRow]],
     *,
     label_separator: str | None = None,
 ) -> Comparison:

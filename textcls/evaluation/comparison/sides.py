@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -71,21 +71,6 @@ class SideAnswers(NamedTuple):
             (np.maximum if several else np.add).at(together, number, probabilities.T)
             probabilities = together.T
         return self._replace(labels=labels, probabilities=probabilities, names=names)
-
-
-class Side(Protocol):
-    """One of the two sides of a comparison."""
-
-    @property
-    def name(self) -> str:
-        """The name of the side."""
-
-    @property
-    def several(self) -> bool:
-        """Whether it may give a row several labels, or none."""
-
-    def answers(self, texts: Sequence[Text]) -> SideAnswers:
-        """Answer all texts."""
 
 
 class ModelSide:
@@ -273,6 +258,9 @@ def _label_of(result: dict[str, Any]) -> str:
 def _pieces(texts: Sequence[Text]) -> Iterator[list[Text]]:
     for first in range(0, len(texts), REQUEST_TEXTS):
         yield list(texts[first : first + REQUEST_TEXTS])
+
+
+Side = ModelSide | FileSide | ServiceSide
 
 
 def side_of(given: str | Path | Classifier, separator: str | None = None) -> Side:

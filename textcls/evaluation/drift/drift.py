@@ -159,10 +159,10 @@ def measure_drift(
     require_classifier(classifier)
     held_out = HeldOutSummary.of_model(classifier.info)
     seen, learned = _Seen(classifier.info), LearnedRows(classifier.info)
-    for chunk in chunked(_Row(*row) for row in learned.over(classifier.read_rows(pairs_with_labels_if_known(rows)))):
-        explanations = classifier.explain([row.text for row in chunk])
-        for row, explanation in zip(chunk, explanations, strict=True):
-            seen.add(explanation, row.label)
+    for chunk in chunked(learned.over(classifier.read_rows(pairs_with_labels_if_known(rows)))):
+        explanations = classifier.explain([text for text, _ in chunk])
+        for (_, label), explanation in zip(chunk, explanations, strict=True):
+            seen.add(explanation, label)
     if not seen.scores:
         raise InputError("There are no rows to hold against the training.")
     earlier = None if before is None else WordCounts.of(before, classifier.info.max_tokens)
@@ -190,11 +190,6 @@ def measure_drift(
         columns=columns,
         learned=learned.share,
     )
-
-
-class _Row(NamedTuple):
-    text: str
-    label: str | Collection[str] | None
 
 
 class _Seen:

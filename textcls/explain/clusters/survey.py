@@ -1,4 +1,4 @@
-"""Survey the clusters that a model puts texts into: how many texts, which words, which examples, how they lie.
+"""Survey the clusters that a model puts texts into: how many texts, which words, which examples.
 
 However many texts there are, what is kept of them is bounded, except for the number of each one's cluster and label.
 """
@@ -13,9 +13,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from textcls.errors import ConfigError
-from textcls.explain.clusters import agreement, plane
+from textcls.explain.clusters import agreement
 from textcls.explain.clusters.agreement import Agreement
-from textcls.explain.clusters.plane import Method
 from textcls.explain.global_explanation.explainer import CHUNK, GlobalExplainer
 from textcls.explain.global_explanation.summary import TermAttribution
 from textcls.model.classifier import Classifier
@@ -26,9 +25,6 @@ EXAMPLES: Final = 5
 WORDS: Final = 10
 # The number of candidates that they are chosen from.
 CANDIDATES: Final = 200
-# The number of points of the map, a sample of all texts if there are more; and how much of each text is shown.
-POINTS: Final = 2000
-POINT_CHARACTERS: Final = 120
 EXAMPLE_CHARACTERS: Final = 300
 
 
@@ -45,15 +41,6 @@ class Example(NamedTuple):
 
     text: str
     score: float
-
-
-class Point(NamedTuple):
-    """A text of the map: its coordinates, from 0 to 1, the number of its cluster, and its beginning."""
-
-    x: float
-    y: float
-    cluster: int
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,20 +77,15 @@ class ClusterSurvey:
         texts: how many.
         clusters: the largest first; the empty ones as well.
         agreement: the agreement with the labels of the texts; None if none has a label.
-        points: the map, with a sample if there are many texts; empty if there is none.
-        map_method: how their places were found.
     """
 
     texts: int
     clusters: tuple[Cluster, ...]
     agreement: Agreement | None
-    points: tuple[Point, ...]
-    map_method: Method
 
     def as_json(self) -> dict[str, Any]:
         """Return all of it as plain data."""
         found = asdict(self)
-        found["points"] = [point._asdict() for point in self.points]
         for cluster, plain in zip(self.clusters, found["clusters"], strict=True):
             plain["examples"] = [example._asdict() for example in cluster.examples]
         return found
@@ -125,38 +107,35 @@ def answered(classifier: Classifier, rows: Iterable[tuple[str, str | None]]) -> 
 
 
 def survey_clusters(
-    classifier: Classifier, answers: Iterable[AnsweredText], *, map_method: Method = "tsne", examples: int = EXAMPLES
+    classifier: Classifier, answers: Iterable[AnsweredText], *, examples: int = EXAMPLES
 ) -> ClusterSurvey:
     """Return the survey of the clusters of texts.
 
     Args:
         classifier: the model, whose labels are the clusters.
         answers: the texts, as `answered` gives them; read once.
-        map_method: how the map is made; `none` for no map.
         examples: number of examples of each cluster.
 
     Raises:
-        MissingExtraError: scikit-learn is needed for the map, or for labels, and is not installed.
+        MissingExtraError: texts have labels, and scikit-learn is not installed.
     """
-    found = _Collector(classifier.labels, POINTS if map_method != "none" else 0, examples)
+    found = _Collector(classifier.labels, examples)
     for answer in answers:
         found.add(answer)
-    return found.survey(map_method)
+    return found.survey()
 
 
 class _Collector:
     """Collect answers one at a time."""
 
-    def __init__(self, labels: tuple[str, ...], points: int, examples: int) -> None:
-        self._labels, self._most_points, self._most_examples = labels, points, examples
+    def __init__(self, labels: tuple[str, ...], examples: int) -> None:
+        self._labels, self._most_examples = labels, examples
         self._explainer = GlobalExplainer(labels)
         self._clusters: list[int] = []
         self._carried: list[str | None] = []
         self._scores = np.zeros(len(labels))
         # Heaps, from which the least sure example is removed first, and among equally sure ones the last.
         self._examples: list[list[tuple[float, int, str]]] = [[] for _ in labels]
-        self._sample: list[tuple[np.ndarray[Any, Any], int, str]] = []
-        self._rng = np.random.default_rng(0)
 
     def add(self, answer: AnsweredText) -> None:
         """Add a text."""
@@ -171,15 +150,8 @@ class _Collector:
         kept = (answer.prediction.score, -number, explanation.text[:EXAMPLE_CHARACTERS])
         heap = self._examples[cluster]
         (heapq.heappush if len(heap) < self._most_examples else heapq.heappushpop)(heap, kept)
-        self._keep_point(number, explanation.logit_values, cluster, explanation.text)
 
-    def _keep_point(self, number: int, logits_C: np.ndarray[Any, Any], cluster: int, text: str) -> None:
-        """Keep a sample in which each text is as likely as any other (Vitter 1985, algorithm R)."""
-        place = number if number < self._most_points else int(self._rng.integers(number + 1))
-        if place < self._most_points:
-            self._sample[place : place + 1] = [(logits_C, cluster, text[:POINT_CHARACTERS])]
-
-    def survey(self, map_method: Method) -> ClusterSurvey:
+    def survey(self) -> ClusterSurvey:
         """Return the survey."""
         agreed, texts = self._agreement(), len(self._clusters)
         sizes = np.bincount(np.array(self._clusters, np.int64), minlength=len(self._labels)).tolist()
@@ -198,23 +170,11 @@ class _Collector:
             for i, (name, size) in enumerate(zip(self._labels, sizes, strict=True))
         ]
         order = sorted(range(len(found)), key=lambda i: -found[i].texts)
-        return ClusterSurvey(texts, tuple(found[i] for i in order), agreed, self._points(map_method, order), map_method)
+        return ClusterSurvey(texts, tuple(found[i] for i in order), agreed)
 
     def _agreement(self) -> Agreement | None:
         rows = [(self._labels[c], label) for c, label in zip(self._clusters, self._carried, strict=True) if label]
         return agreement.agreement(*map(list, zip(*rows, strict=True))) if rows else None
-
-    def _points(self, method: Method, order: list[int]) -> tuple[Point, ...]:
-        if not self._sample:
-            return ()
-        place_N2 = plane.plane(np.stack([logits for logits, _, _ in self._sample]), method)
-        if place_N2 is None:
-            return ()
-        rank = {cluster: i for i, cluster in enumerate(order)}
-        return tuple(
-            Point(round(x, 4), round(y, 4), rank[cluster], text)
-            for (x, y), (_, cluster, text) in zip(place_N2.tolist(), self._sample, strict=True)
-        )
 
 
 def _telling(terms: Sequence[TermAttribution], texts: int) -> tuple[TermAttribution, ...]:

@@ -1,21 +1,14 @@
 """Chunks of items with texts, bounded in number and in characters."""
 
 from collections.abc import Iterable, Iterator
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 ROWS: Final = 1024
 CHARACTERS: Final = 4_000_000
 
 
-class HasText(Protocol):
-    """A row of a table, with its text."""
-
-    @property
-    def text(self) -> str:
-        """The text."""
-
-
-Item = TypeVar("Item", bound=HasText)
+# A text, and whatever goes with it.
+Item = TypeVar("Item", bound=tuple[str, Any])
 
 
 def chunked(items: Iterable[Item], most: int = ROWS) -> Iterator[list[Item]]:
@@ -24,7 +17,7 @@ def chunked(items: Iterable[Item], most: int = ROWS) -> Iterator[list[Item]]:
     characters = 0
     for item in items:
         chunk.append(item)
-        characters += len(item.text)
+        characters += len(item[0])
         if len(chunk) >= most or characters >= CHARACTERS:
             yield chunk
             chunk, characters = [], 0

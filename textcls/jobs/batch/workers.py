@@ -35,13 +35,13 @@ def answered(
     """
     if workers == 1:
         for chunk in chunks:
-            yield chunk, answer.of(classifier, [item.text for item in chunk])
+            yield chunk, answer.of(classifier, [text for text, *_ in chunk])
         return
     pool = pool_of(workers)
     waiting: deque[tuple[list[Item], Future[list[Columns]]]] = deque()
     try:
         for chunk in chunks:
-            texts = [item.text for item in chunk]
+            texts = [text for text, *_ in chunk]
             # Ctrl-C reaches every process of the terminal from its start; this one alone decides what ends.
             with interrupts.held_back_from_processes():
                 waiting.append((chunk, pool.submit(_answer, classifier.path, answer, texts)))
