@@ -434,6 +434,12 @@ def test_rows_that_differ_in_a_column_are_no_copies_and_their_labels_are_judged_
     assert "300 rows are copies" not in said
     plain = succeed("check", data)
     assert "294 rows are copies of an earlier text" in plain
+    # What is told of rows is told of text and columns.
+    labelled[0], labelled[1] = ("the same", "1", "a"), ("the same", "1", "b")
+    twice = write_rows(tmp_path / "twice.csv", [("text", "amount", "label"), *labelled])
+    said = succeed("check", twice, "--column", "amount", "--valid", twice)
+    assert "nobody who sees only the text and 'amount' is right on more than 99.7%" in said
+    assert "300 of 300 validation rows also appear in the training rows" in said
 
 
 def test_no_training_with_columns_goes_on_from_another_and_none_from_it(folder: Path, tmp_path: Path) -> None:

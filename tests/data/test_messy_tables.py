@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 import openpyxl
 import pyarrow
@@ -20,7 +20,7 @@ from backports import zstd
 
 from tests.data.tables import CSV, JSONL, TSV, TWO, Write, copied, feed, notes_of, parquet, refusal, rows_of
 from textcls import InputError
-from textcls.data import BadRows, ReadOptions, open_labelled, open_table, read_labelled, writing
+from textcls.data import BadRows, ReadOptions, excel, open_labelled, open_table, read_labelled, writing
 from textcls.data.rows import Row
 from textcls.data.tables import open_tables
 
@@ -302,6 +302,29 @@ def test_a_text_that_is_longer_than_a_cell_is_told_and_no_file_is_left(write: Wr
     with pytest.raises(InputError, match="line 2: what goes into column 'text' has 32,768 characters"):
         copied(write("a.csv", "text\n" + "a" * 32_768 + "\n"), tmp_path / "b.xlsx")
     assert not (tmp_path / "b.xlsx").exists()
+
+
+def test_half_a_character_is_told_and_no_damaged_sheet_is_left(write: Write, tmp_path: Path) -> None:
+    path = write("a.jsonl", '{"text": "whole"}\n{"text": "\\ud83d half"}\n')
+    with pytest.raises(InputError, match=r"line 2: an unpaired surrogate cannot be written .*column 'text'"):
+        copied(path, tmp_path / "b.xlsx")
+    assert not (tmp_path / "b.xlsx").exists()
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
+def test_a_sheet_may_be_packed_once_more(write: Write, tmp_path: Path, suffix: str) -> None:
+    assert copied(write("a.csv", CSV), tmp_path / f"b.xlsx{suffix}") == TWO
+
+
+def test_a_sheet_that_cannot_be_written_says_why_it_cannot(tmp_path: Path) -> None:
+    class Full(io.RawIOBase):
+        def write(self, data: Any) -> int:
+            raise BrokenPipeError
+
+    writer = excel.Writer(cast(IO[bytes], Full()), ["text"], [])
+    with pytest.raises(BrokenPipeError):
+        writer.close()
+    writer.abandon()
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])

@@ -178,6 +178,22 @@ def test_what_predict_writes_is_read_whatever_separates_the_labels_of_the_rows(
         assert "They answer every row alike." in said
 
 
+@pytest.mark.parametrize("written", ["|", "json", ";"])
+@pytest.mark.parametrize("rows_have", [",", "lists"])
+def test_how_a_table_is_separated_is_told_by_the_labels_that_are_known(
+    several_labels_path: Path, tmp_path: Path, rows: Rows, written: str, rows_have: str
+) -> None:
+    data = tmp_path / ("data.jsonl" if rows_have == "lists" else "data.csv")
+    if rows_have == "lists":
+        data.write_text("".join(json.dumps({"text": text, "label": labels}) + "\n" for text, labels in rows))
+    else:
+        write_rows(data, [("text", "label"), *((text, rows_have.join(labels)) for text, labels in rows)])
+    succeed("predict", several_labels_path, data, "-o", tmp_path / "a.csv", "--label-separator", written)
+    options = () if rows_have == "lists" else ("--label-separator", rows_have)
+    said = succeed("compare", several_labels_path, tmp_path / "a.csv", data, *options)
+    assert "They answer every row alike." in said
+
+
 def test_tables_are_read_as_the_training_of_the_model_that_they_are_compared_with(tmp_path: Path) -> None:
     rows = [(f"{' '.join(labels)} {i}", "|".join(labels)) for i in range(40) for labels in (["ab"], ["ab", "cd"])]
     data = write_rows(tmp_path / "data.csv", [("text", "label"), *rows])

@@ -53,8 +53,8 @@ def compare(
 
     Each side is a model file, a table with one answer per row (as `textcls predict` writes), or the address of a
     service, such as http://localhost:8000, whose key is read from TEXTCLS_API_KEY. Models also show why an answer
-    changed. Where texts may have several labels, those of a cell of a table stand between the sign of
-    --label-separator, or that of the training of a model, or ; as textcls predict writes them.
+    changed. Where texts may have several labels, those of a cell of a table may be separated as in the rows, as textcls
+    predict writes them, or by another usual sign.
     """
     metrics.require()
     once(data)

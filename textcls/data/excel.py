@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from itertools import chain, zip_longest
-from typing import IO, Any, Final
+from typing import IO, Any, Final, cast
 
 from textcls._util import optional_dependencies
 from textcls.data import plain
@@ -47,6 +47,7 @@ _NO_RESULT: Final = Unreadable(
 _Numbered = tuple[int, list[Any]]
 # How sheets write characters not allowed in XML, after the first "_"; surrogates stay as they are.
 _ESCAPED: Final = "x[0-9A-Fa-f]{4}_"
+_SURROGATES: Final = re.compile("[\ud800-\udfff]")
 _READ: Final = re.compile("_x((?![dD][89a-fA-F])[0-9A-Fa-f]{4})_")
 # The errors of openpyxl for damaged files.
 _DAMAGE: Final = (
@@ -335,6 +336,8 @@ class Writer:
                 f"{where}: what goes into column {column!r} has {len(value):,} characters, and an Excel cell holds at "
                 f"most {LONGEST_CELL:,}; write CSV."
             )
+        if _SURROGATES.search(value):
+            raise InputError(f"{where}: {plain.NO_FORM} (column {column!r}).")
         # Write characters not allowed in XML like Excel itself, and escape text that looks like that.
         cell = self.cell(self.sheet, self.written.sub(lambda sign: f"_x{ord(sign[0]):04X}_", value))
         cell.data_type = "s"
@@ -345,12 +348,26 @@ class Writer:
         if not self.rows:
             self._begin([])
         # Like `Workbook.save`, which leaves the archive open if the disk is full.
-        with zipfile.ZipFile(self.file, "w", zipfile.ZIP_DEFLATED) as archive:
+        with zipfile.ZipFile(cast(IO[bytes], _Stream(self.file)), "w", zipfile.ZIP_DEFLATED) as archive:
             self.into_archive(self.book, archive).save()
 
     def abandon(self) -> None:
         """Write nothing more: what has been written is discarded."""
-        self.sheet.close()
+        with suppress(_openpyxl().utils.exceptions.WorkbookAlreadySaved):
+            self.sheet.close()
+
+
+class _Stream:
+    """A file in which an archive is written from start to end: one that is compressed cannot go back."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def write(self, data: bytes, /) -> int:
+        return self._file.write(data)
+
+    def flush(self) -> None:
+        self._file.flush()
 
 
 def _value(value: object) -> object:

@@ -203,7 +203,7 @@ def _ranking_loss(probabilities: Float, gold: Bools) -> float:
 def cross_entropy(probabilities: Float, gold: Bools) -> float:
     """Return the mean cross-entropy per row in nats, summed over the labels [rows, labels]; rows must not be empty."""
     right = np.where(gold, probabilities, 1 - probabilities.astype(np.float64))
-    return float(-np.log(np.maximum(right, np.finfo(np.float32).tiny)).sum(1).mean())
+    return float(abs(np.log(np.maximum(right, np.finfo(np.float32).tiny)).sum(1).mean()))
 
 
 def _mixed_up(assigned: Bools, gold: Bools, names: Sequence[str]) -> tuple[tuple[str, str, int], ...]:

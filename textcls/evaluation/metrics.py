@@ -176,7 +176,7 @@ def cross_entropy(probabilities: Float, labels: Int64) -> float | None:
         return None
     right = probabilities[np.arange(len(labels)), labels].astype(np.float64)
     # A probability that was rounded to zero in 32 bits was not impossible.
-    return float(-np.log(np.maximum(right, np.finfo(np.float32).tiny)).mean())
+    return float(abs(np.log(np.maximum(right, np.finfo(np.float32).tiny)).mean()))
 
 
 def top_k_accuracy(probabilities: Float, labels: Int64) -> dict[int, float]:

@@ -15,7 +15,7 @@ from textcls.errors import InputError
 from textcls.evaluation import label_set_metrics, metrics
 from textcls.evaluation.comparison.figures import figures_of
 from textcls.evaluation.comparison.paired import Agreement, Difference
-from textcls.evaluation.comparison.sides import Labels, ModelSide, Side, SideAnswers, is_several, sides_of
+from textcls.evaluation.comparison.sides import FileSide, Labels, ModelSide, Side, SideAnswers, is_several, sides_of
 from textcls.evaluation.comparison.words import EXPLAINED, ChangedWord, Flip, changed_words, explained
 from textcls.evaluation.evaluation import is_label_set, with_one_label
 from textcls.evaluation.intervals import CHANCE
@@ -177,7 +177,7 @@ def compared(
     merged = names.merged
     names = names._replace(known=names.known - merged.keys())
     _check_labels(sides, [_named(labels, names, BadRows()) for labels in right], merged)
-    answers = tuple(_answers(side, rows, spelt, bad).renamed(merged) for side in sides)
+    answers = tuple(_answers(side, rows, right, spelt, bad).renamed(merged) for side in sides)
     right = _as_known(names, answers, right, bad)
     unknown = [_unknown_labels(side, right, answered) for side, answered in zip(sides, answers, strict=True)]
     first, second = answers[0].labels, answers[1].labels
@@ -213,9 +213,12 @@ def _as_spelt(names: LabelNames, right: Sequence[Labels]) -> LabelNames:
     return spelt._replace(paths=names.paths, renamed=names.renamed)
 
 
-def _answers(side: Side, rows: Sequence[Text], spelt: LabelNames, bad: BadRows) -> SideAnswers:
+def _answers(side: Side, rows: Sequence[Text], right: Sequence[Labels], spelt: LabelNames, bad: BadRows) -> SideAnswers:
     """Return the answers of a side; labels of a table or a service are spelt as the models and the rows spell them."""
-    found = side.answers(rows)
+    if not isinstance(side, FileSide):
+        found = side.answers(rows)
+    else:
+        found = side.answers(rows, spelt.known | {one for labels in right for one in _names(labels)})
     if isinstance(side, ModelSide):
         return found
     return found._replace(labels=[_named(labels, spelt, bad) for labels in found.labels])

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls.data.storage import without_secrets
+from textcls.data.targets import JSON
 from textcls.errors import ConfigError, InputError, SurroundingsError
 from textcls.jobs.batch.chunks import ROWS
 from textcls.model.artifact import LABELS_WRITTEN
 from textcls.model.classifier import Classifier, Text
-from textcls.model.label_sets import of_cell
+from textcls.model.label_sets import LabelSet, of_cell
 
 Float32 = NDArray[np.float32]
 # The labels of a row or an answer: one label, or several, sorted.
@@ -35,6 +36,10 @@ PREDICTED_LABELS: Final = "predicted_labels"
 ANSWER_COLUMNS: Final = ("predicted_label", "prediction", "predicted", "answer", "label")
 SET_COLUMNS: Final = (PREDICTED_LABELS, *ANSWER_COLUMNS[:-1], "labels", ANSWER_COLUMNS[-1])
 KEY_VARIABLE: Final = "TEXTCLS_API_KEY"
+
+
+# Signs between the labels of a cell that are tried where the expected one does not give known labels.
+_USUAL_SEPARATORS: Final = (";", ",", "|", "\t")
 
 
 class SideAnswers(NamedTuple):
@@ -107,15 +112,15 @@ class FileSide:
     Args:
         path: the path of the file.
         separator: what separates the labels of a cell, `json` if each is a JSON list; None if each row has one label.
-            In the column that `textcls predict` writes it is that of `predict` unless a cell contains the given one.
+            Where cells are of labels that are known if read otherwise, that is how they are read.
     """
 
     def __init__(self, path: Path, separator: str | None = None) -> None:
         self.name, self.path, self._separator = str(path), path, separator
         self.several = separator is not None
 
-    def answers(self, texts: Sequence[Text]) -> SideAnswers:
-        """Read the answers.
+    def answers(self, texts: Sequence[Text], known: Set[str] = frozenset()) -> SideAnswers:
+        """Read the answers; `known` are labels of the rows and models, which tell how a cell is to be read.
 
         Raises:
             InputError: there is no column of answers, or it is one of several labels while rows have one; a row has no
@@ -138,8 +143,8 @@ class FileSide:
             rows = list(islice(table.rows, len(texts) + 1))
         cells = [(row.fields.get(column), row.where) for row in rows]
         separator = self._separator
-        if separator is not None and column == PREDICTED_LABELS:
-            separator = _written_with(separator, (value for value, _ in cells))
+        if separator is not None:
+            separator = _written_with(separator, [value for value, _ in cells], column == PREDICTED_LABELS, known)
         found = [_answer(value, f"{where} has", column, separator) for value, where in cells]
         if len(found) != len(texts):
             more = "more" if len(found) > len(texts) else f"{len(found):,}"
@@ -164,17 +169,24 @@ def _in_another_order(texts: Sequence[Text], values: Sequence[object]) -> bool:
     return 2 * there > len(wanted) and 2 * in_place < there
 
 
-def _written_with(separator: str, cells: Iterable[Any]) -> str:
-    """Return the separator between the labels of cells that `textcls predict` has written.
+def _written_with(separator: str, cells: Sequence[Any], by_predict: bool, known: Set[str]) -> str:
+    """Return the separator between the labels of cells: of the usual ones that by which most cells are of known labels.
 
-    That is the separator of the rows if a cell contains it, and else the default of `predict`.
+    Ties go to the separator of the rows; in a column that `textcls predict` has written to its default, if no cell
+    contains the former.
     """
     from textcls.jobs.batch.answer_columns import SEPARATOR
 
-    written = (cell for cell in cells if isinstance(cell, str))
-    if separator == "json":
-        return separator if any(cell.lstrip().startswith(("[", "{")) for cell in written) else SEPARATOR
-    return separator if any(separator in cell for cell in written) else SEPARATOR
+    written = [cell for cell in cells if isinstance(cell, str) and cell.strip()]
+    marks = ("[", "{") if separator == JSON else (separator,)
+    has_it = any(cell.lstrip().startswith(marks) if separator == JSON else separator in cell for cell in written)
+    first = SEPARATOR if by_predict and not has_it else separator
+    signs = dict.fromkeys((first, separator, SEPARATOR, JSON, *_USUAL_SEPARATORS))
+    return max(signs, key=lambda sign: sum(_is_known(of_cell(cell, sign), known) for cell in written))
+
+
+def _is_known(labels: LabelSet | str, known: Set[str]) -> bool:
+    return not isinstance(labels, str) and known >= labels.keys()
 
 
 def _answer(value: Any, where: str, column: str, separator: str | None) -> Labels:

@@ -131,11 +131,11 @@ def _markup(survey: Survey) -> Iterator[Finding]:
 
 
 def _copies(survey: Survey) -> Iterator[Finding]:
-    blank = set(survey.blank)
+    blank, what = set(survey.blank), "row" if survey.columns else "text"
     same = [int(i) for group in duplicates.groups(survey.exact) for i in group[1:] if int(i) not in blank]
     if same:
         message = (
-            f"{plural(len(same), 'row is a copy', 'rows are copies')} of an earlier text; remove accidental "
+            f"{plural(len(same), 'row is a copy', 'rows are copies')} of an earlier {what}; remove accidental "
             "ones, since each copy counts again."
         )
         yield Finding("copies", message, len(same), places(survey, sorted(same)))
@@ -143,7 +143,7 @@ def _copies(survey: Survey) -> Iterator[Finding]:
     nearly = [int(i) for group in duplicates.groups(survey.near) for i in group[1:] if int(i) not in known]
     if nearly:
         message = (
-            f"{plural(len(nearly), 'row is a near copy', 'rows are near copies')} of an earlier text, "
+            f"{plural(len(nearly), 'row is a near copy', 'rows are near copies')} of an earlier {what}, "
             f"{duplicates.DEFINITION}; remove accidental ones."
         )
         yield Finding("near-copies", message, len(nearly), places(survey, sorted(nearly)))
@@ -165,8 +165,9 @@ def _beside(survey: Survey, valid: Survey) -> Iterator[Finding]:
         if kind == "valid-near-copies":
             shared = shared[~np.isin(valid.exact[shared], survey.exact)]
         if len(shared):
+            rows = "rows" if survey.columns else "texts"
             message = (
-                f"{len(shared):,} of {valid.rows:,} validation texts {what}; remove them from one side: they "
-                "make results look better than they are."
+                f"{len(shared):,} of {valid.rows:,} validation {rows} {what}; remove them from one side: they make "
+                "results look better than they are."
             )
             yield Finding(kind, message, len(shared), places(valid, shared.tolist()))

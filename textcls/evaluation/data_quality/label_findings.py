@@ -71,8 +71,9 @@ def conflicts(survey: Survey) -> Iterator[Finding]:
         message = (
             f"{plural(len(odd), 'text stands', 'texts stand')} more than once with different labels, the first "
             f"with {' and '.join(_shown(names, survey.several) for names in sets[:2])}; decide on "
-            f"{'the labels of' if survey.several else 'one label for'} each. As they are, nobody who sees only the "
-            f"text is right on more than {_at_most(1 - _beyond_reach(label, odd) / survey.rows)} of all rows.{more}"
+            f"{'the labels of' if survey.several else 'one label for'} each. As they are, nobody who sees only "
+            f"{survey.seen} is right on more than {_at_most(1 - _beyond_reach(label, odd) / survey.rows)} of all "
+            f"rows.{more}"
         )
         yield Finding("conflicting-copies", message, len(odd), places(survey, chain.from_iterable(odd)))
 

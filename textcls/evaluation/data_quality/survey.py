@@ -20,6 +20,7 @@ from textcls.evaluation.data_quality.duplicates import exact, near
 from textcls.evaluation.data_quality.markup import holds_html
 from textcls.model import tokenizer
 from textcls.model.label_sets import LabelSet
+from textcls.model.text_columns import and_
 
 Int64 = NDArray[np.int64]
 # A row counts as having a label of its label set if the probability is at least this.
@@ -137,13 +138,20 @@ class Survey:
     def of(cls, rows: Labelled | LabelledSets) -> "Survey":
         """Return the properties of `rows` that have been read, without the counts of tokens and characters."""
         columns = rows.label_columns if isinstance(rows, LabelledSets) else ()
-        found = cls(counts=False, places=rows.places, labels=Counter(dict.fromkeys(columns, 0)))
+        found = cls(
+            counts=False, places=rows.places, labels=Counter(dict.fromkeys(columns, 0)), columns=tuple(rows.more)
+        )
         labels: Sequence[Target] = rows.labels
         weights = rows.weights or [1.0] * len(rows.texts)
         more = zip(*rows.more.values(), strict=True) if rows.more else repeat(())
         for text, label, weight, beside in zip(rows.texts, labels, weights, more, strict=False):
             found.add(text, label, weight, beside)
         return found
+
+    @property
+    def seen(self) -> str:
+        """What tells two rows apart, in words."""
+        return f"the text and {and_(self.columns)}" if self.columns else "the text"
 
     @property
     def sets(self) -> list[tuple[str, ...]]:
