@@ -41,8 +41,9 @@ def global_explanation_report(found: GlobalExplanation, width: int, *, compact: 
     if audit is not None and audit.shortcuts:
         yield Text(SHORTCUTS, style="bold")
         yield _shortcut_table(audit.shortcuts, width)
-    for line in shortcut_lines(audit):
-        yield Text(line, style="dim" if line.startswith(("Looked", "Of made-up", "Made-up")) else "")
+    first, *how = shortcut_lines(audit)
+    yield Text(first)
+    yield from (Text(line, style="dim") for line in how)
     if compact and (line := possible_line(audit)):
         yield Text(line)
     elif audit is not None and audit.possible:

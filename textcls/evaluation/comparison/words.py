@@ -90,15 +90,16 @@ def explained(
     """
     found = []
     for flip in flips:
-        reasons = tuple(
-            _reasons(model, rows[flip.row], own, other)
+        why = tuple(
+            reasons(model, rows[flip.row], own, other)
             for model, own, other in ((first, flip.lost, flip.gained), (second, flip.gained, flip.lost))
         )
-        found.append(flip._replace(reasons=(reasons[0], reasons[1])))
+        found.append(flip._replace(reasons=(why[0], why[1])))
     return found
 
 
-def _reasons(model: Classifier | None, row: Text, own: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
+def reasons(model: Classifier | None, row: Text, own: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
+    """Return the words, and cells beside the text, that most favour the labels `own` over `other`."""
     if model is None or not {*own, *other} <= set(model.labels):
         return ()
     explanation = model.explain(row).readable()

@@ -6,18 +6,18 @@ what one gets wrong by chance, the other may not.
 """
 
 from collections import Counter
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from textcls.errors import InputError
+from textcls.evaluation.comparison.words import reasons
 from textcls.evaluation.data_quality.duplicates import near
 from textcls.evaluation.data_quality.label_audit import LabelAudit, SuspectRow
 from textcls.model.classifier import Classifier
-from textcls.model.columns import named_cell, pack, some_cells
-from textcls.model.explanation import added_by_parts
+from textcls.model.columns import pack, some_cells
 from textcls_training.audit import held_out, label_set_suspects, suspects
 from textcls_training.audit.held_out import HeldOut
 from textcls_training.audit.label_set_suspects import JudgedSets
@@ -27,9 +27,6 @@ from textcls_training.data.arrays import Float64, Int64
 from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit.callbacks import NOBODY, Callback
-
-# The number of words reported for a suspect.
-SHOWN: Final = 3
 
 
 def audit(
@@ -136,7 +133,7 @@ def _described(
                 suggested=suggested,
                 probability=probability,
                 probability_suggested=probability_suggested,
-                words=_words(model, _as_read(given, row, model), *({names[i] for i in some} for some in (own, meant))),
+                words=reasons(model, _as_read(given, row, model), *([names[i] for i in some] for some in (meant, own))),
                 copies=copies[near(text), suggested],
             )
         )
@@ -147,14 +144,3 @@ def _as_read(given: LabelledTexts, row: int, model: Classifier) -> str:
     """Return a row as read by a model, which has left out the columns that do not help."""
     text, kept = given.texts[row], model.info.columns
     return pack(some_cells(given.cells[row], given.columns, kept), text) if kept else text
-
-
-def _words(model: Classifier, row: str, own: Set[str], meant: Set[str]) -> tuple[str, ...]:
-    """Return the words, and cells besides the text, that most favour labels that are `meant` over others."""
-    explanation = model.explain(row).readable()
-    side_C = np.array([float(label in meant) - float(label in own) for label in explanation.labels])
-    contrast_P = added_by_parts(explanation).astype(np.float64) @ side_C
-    names = [explanation.text[slice(*span)] for span in explanation.spans]
-    names += [named_cell(cell.name, cell.value) for cell in explanation.cells]
-    order = np.argsort(-contrast_P, kind="stable")
-    return tuple(dict.fromkeys(names[p] for p in order.tolist() if contrast_P[p] > 0))[:SHOWN]
