@@ -199,7 +199,7 @@ def test_whatever_is_no_route_is_refused_and_counted_without_its_path(
     before = counted(client).get(label, 0)
     response = client.request(method, path)
     assert response.status_code == status
-    assert list(response.json()) == ["error"]
+    assert "error" in response.json()
     assert (response.headers.get("allow") is None) == (status == 404)
     after = counted(client)
     assert after[label] == before + (2 if label == "/metrics" else 1)

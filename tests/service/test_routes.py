@@ -64,7 +64,7 @@ def test_openapi_documents_examples_limits_and_errors(client: httpx.Client) -> N
     names = [name for kinds in document["components"].values() for name in kinds]
     assert all(re.fullmatch(r"[a-zA-Z0-9._-]+", name) for name in names)
     classify = document["paths"]["/v1/classify"]["post"]
-    refused = {"401", "403", "404", "408", "413", "421", "422", "429", "500", "503", "504"}
+    refused = {"401", "403", "404", "408", "413", "415", "421", "422", "429", "500", "503", "504"}
     assert set(classify["responses"]) == {"200", *refused}
     for status in refused:
         schema = classify["responses"][status]["content"]["application/json"]["schema"]

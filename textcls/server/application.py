@@ -227,7 +227,7 @@ async def _refuse(request: Request, error: Exception) -> Response:
                 await require_key(asked)
             raise absent.refusal(request)
 
-        return await answered(asked, refuse)
+        return await answered(asked, refuse, absent.problem_of(request))
     route = request.scope.get("route")
     if not (
         isinstance(route, Route)

@@ -7,8 +7,10 @@ from fastapi import Request
 from starlette.routing import BaseRoute, Match
 from starlette.types import Scope
 
+from textcls.server import problems
 from textcls.server.http.exchange import Exchange
 from textcls.server.problems import RefusalError
+from textcls.server.routes.answering import Problem, Route
 
 METHODS: Final = ["DELETE", "GET", "OPTIONS", "PATCH", "POST", "PUT"]
 # The route of paths that are matched only to answer that they do not exist.
@@ -29,6 +31,13 @@ def refusal(request: Request) -> RefusalError:
     if found := ", ".join(method for method in (*METHODS, "HEAD") if _answers(request, method)):
         return RefusalError(405, f"This path answers {found}, not {request.method}.", allow=found)
     return no_path(request)
+
+
+def problem_of(request: Request) -> Problem:
+    """Return what writes the error of a request without a route: that of the routes of its path, if there are any."""
+    scope = {**request.scope, "root_path": Exchange.of(request).root_path}
+    matching = (route for route in request.app.single_routes() if route.matches(scope)[0] != Match.NONE)
+    return next((route.problem for route in matching if isinstance(route, Route)), problems.own)
 
 
 def no_path(request: Request) -> RefusalError:

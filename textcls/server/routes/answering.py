@@ -35,6 +35,7 @@ _ERRORS: Final = {
     408: "The request did not arrive in time",
     409: "The new models cannot be used; the old ones go on answering",
     413: "Too many texts, too long a text, too large a body, or too large an explained answer",
+    415: "The body is compressed",
     421: "The service does not answer to this host",
     422: "No valid JSON, or not the fields documented here",
     429: "Too busy; try again after Retry-After seconds",

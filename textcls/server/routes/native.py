@@ -38,7 +38,7 @@ watching = router(FOR_METRICS)
     "/v1/classify",
     summary="Classify texts",
     response_model=ClassifyAnswer,
-    responses=errors(401, 403, 404, 408, 413, 421, 422, 429, 500, 503, 504),
+    responses=errors(401, 403, 404, 408, 413, 415, 421, 422, 429, 500, 503, 504),
     openapi_extra=takes(ClassifyRequest),
 )
 async def classify(asked: Asked) -> Response:
@@ -50,7 +50,9 @@ async def classify(asked: Asked) -> Response:
     return await asked.classify(answers.read)
 
 
-@texts.get("/v1/models", summary="List the models served", response_model=Models, responses=errors(401, 421, 500))
+@texts.get(
+    "/v1/models", summary="List the models served", response_model=Models, responses=errors(401, 403, 421, 429, 500)
+)
 async def models(asked: Asked) -> Response:
     """List the models served, their labels, and how they were calibrated."""
     generation = asked.service.generation
@@ -128,7 +130,10 @@ async def readyz(asked: Asked) -> Response:
 
 
 @watching.get(
-    "/metrics", summary="What was counted", response_class=PlainTextResponse, responses={200: {"description": "Text."}}
+    "/metrics",
+    summary="What was counted",
+    response_class=PlainTextResponse,
+    responses={200: {"description": "Text."}, **errors(401, 403, 421, 429, 500)},
 )
 async def prometheus(asked: Asked) -> Response:
     """Return the metrics in Prometheus's text format."""

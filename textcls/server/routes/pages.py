@@ -9,7 +9,7 @@ from fastapi import Request, Response
 from textcls.display.html import site
 from textcls.server.http.response import Ready
 from textcls.server.routes import absent
-from textcls.server.routes.answering import router
+from textcls.server.routes.answering import errors, router
 from textcls.server.routes.dependencies import FOR_ALL, Asked
 
 # No key needed: the page contains no secret, and asks for a key itself.
@@ -34,7 +34,11 @@ _KINDS: Final = {
 _files = cache(site.served)
 
 
-@page.get("/", summary="The page, or that the service is alive", responses={200: {"content": {"text/html": {}}}})
+@page.get(
+    "/",
+    summary="The page, or that the service is alive",
+    responses={200: {"content": {"text/html": {}}}, **errors(421, 500)},
+)
 async def index(asked: Asked) -> Response:
     """Return the page to a browser, and to a program that the service is alive (as in the KServe protocol)."""
     if b"text/html" in asked.headers.get(b"accept", b""):

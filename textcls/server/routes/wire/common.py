@@ -32,6 +32,15 @@ TEXTS: Final[dict[str, Any]] = {"anyOf": [TEXT, {"type": "array", "items": TEXT,
 FLAG: Final[dict[str, Any]] = {"type": ["boolean", "null"]}
 
 
+# What routes that say whether something is ready add to their description.
+READINESS: Final[dict[int | str, dict[str, Any]]] = {
+    503: {
+        "description": "Stopping",
+        "content": {"application/json": {"schema": {"type": "object", "required": ["ready"]}}},
+    }
+}
+
+
 def schema_of(required: str, **properties: Any) -> dict[str, Any]:
     """Return the JSON Schema of an object with one required field; unknown fields are ignored."""
     return {"type": "object", "required": [required], "properties": properties}

@@ -50,7 +50,7 @@ async def explain(name: str, asked: Asked) -> Response:
     return await asked.classify(partial(_read, name, True))
 
 
-@router.get("/v1/models/{name}")
+@router.get("/v1/models/{name}", responses=common.READINESS)
 async def model(name: str, asked: Asked) -> Response:
     """Return whether a model is ready."""
     ready = not asked.service.draining

@@ -89,7 +89,7 @@ async def live() -> Response:
     return json({"live": True})
 
 
-@health.get("/v2/health/ready")
+@health.get("/v2/health/ready", responses=common.READINESS)
 async def ready(asked: Asked) -> Response:
     """Return whether texts can be classified."""
     return _readiness(asked)
@@ -107,13 +107,13 @@ async def model_version(name: str, version: str, asked: Asked) -> Response:
     return json(_card(_get(asked.service.generation, name, version)))
 
 
-@router.get("/v2/models/{name}/ready")
+@router.get("/v2/models/{name}/ready", responses=common.READINESS)
 async def model_ready(name: str, asked: Asked) -> Response:
     """Return whether a model is ready."""
     return _readiness(asked, name=_get(asked.service.generation, name).name)
 
 
-@router.get("/v2/models/{name}/versions/{version}/ready")
+@router.get("/v2/models/{name}/versions/{version}/ready", responses=common.READINESS)
 async def model_version_ready(name: str, version: str, asked: Asked) -> Response:
     """Return whether a model is ready."""
     return _readiness(asked, name=_get(asked.service.generation, name, version).name)

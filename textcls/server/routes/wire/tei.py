@@ -42,12 +42,13 @@ def _problem(status: int, message: str) -> tuple[int, bytes]:
 
 
 router = common.router(__doc__, _problem)
+_STOPPING: Final[dict[int | str, dict[str, Any]]] = {503: {"description": "Stopping; without a body, like 200"}}
 # Like /livez and /readyz: health checks have no key.
 health = common.router(__doc__, _problem, FOR_ALL)
 
 
-@health.get("/health")
-@health.get("/ping")
+@health.get("/health", response_class=Response, responses=_STOPPING)
+@health.get("/ping", response_class=Response, responses=_STOPPING)
 async def healthy(asked: Asked) -> Response:
     """Return, by the status alone, whether texts can be classified."""
     return Ready(b"", status=503 if asked.service.draining else 200)

@@ -24,11 +24,9 @@ from textcls.server.routes.wire import common
 from textcls.server.settings import Limits
 
 _TYPES: Final = {
-    400: "BadRequestError",
     401: "Unauthorized",
     403: "PermissionDeniedError",
     404: "NotFoundError",
-    413: "BadRequestError",
     429: "RateLimitError",
 }
 
@@ -39,7 +37,8 @@ REQUEST: Final = common.schema_of(
 
 def _problem(status: int, message: str) -> tuple[int, bytes]:
     status = 400 if status == 422 else status
-    error = {"message": message, "type": _TYPES.get(status, "InternalServerError"), "param": None, "code": status}
+    usual = "BadRequestError" if status < 500 else "InternalServerError"
+    error = {"message": message, "type": _TYPES.get(status, usual), "param": None, "code": status}
     return status, answers.encode({"error": error})
 
 
