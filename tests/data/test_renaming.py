@@ -147,7 +147,7 @@ def test_a_new_label_is_one_label(tmp_path: Path) -> None:
 
 def test_labels_of_a_state_are_not_merged_by_those_of_new_rows(sample_path: Path, tmp_path: Path) -> None:
     said = fail(2, "train", sample_path, "--from", tmp_path, "--merge-labels", "--output", tmp_path / "m.onnx")
-    assert "--from brings more; name them in a --label-map." in said
+    assert "--from brings more; train on all files together." in said
 
 
 @pytest.mark.parametrize(

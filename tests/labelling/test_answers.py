@@ -217,13 +217,16 @@ def test_an_answer_that_fails_after_answers_were_replaced_leaves_no_gap(tmp_path
         AnnotationsFile(path, several=False)
 
 
-@pytest.mark.parametrize("how", ["replaced", "moved", "longer"])
+@pytest.mark.parametrize("how", ["replaced", "moved", "longer", "as long"])
 def test_a_file_that_another_program_has_changed_is_not_written(tmp_path: Path, opened: Open, how: str) -> None:
     path, other = tmp_path / "labels.jsonl", tmp_path / "other"
     file = opened(path, several=False)
     for text in ("a", "b"):
         file.append(Annotation(text, ("x",)))
-    if how == "longer":
+    if how == "as long":
+        with path.open("r+b") as foreign:
+            foreign.write(path.read_bytes().replace(b'"a"', b'"A"'))
+    elif how == "longer":
         with path.open("a") as foreign:
             foreign.write('{"text": "theirs", "label": "x"}\n')
     else:

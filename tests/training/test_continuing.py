@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.command_line import run, succeed, write_rows
+from tests.command_line import fail, run, succeed, write_rows
 from tests.training.helpers import Recorder
 from textcls import Classifier
 from textcls.errors import ConfigError, InputError
@@ -176,7 +176,9 @@ def test_names_that_labels_had_are_known_where_a_training_goes_on(tmp_path: Path
     write_rows(names, [("label", "new_label"), ("billing", "money")])
     (tmp_path / "weights.json").write_text('{"account": 2, "shop": 3}')
     more = ("--valid", sample_path, "--label-map", names, "--class-weight", tmp_path / "weights.json", "-q")
-    succeed("train", sample_path, "--from", tmp_path / "t", "-o", tmp_path / "d.onnx", *more)
+    told = run("train", sample_path, "--from", tmp_path / "t", "-o", tmp_path / "d.onnx", *more[:-1])
+    assert told.exit_code == 0
+    assert "keep the label 'billing': --label-map renames labels of DATA alone" in told.stderr.replace("\n", " ")
     info = Classifier.load(tmp_path / "d.onnx").info
     assert {"people", "shop", "money"} <= {*info.labels}
     assert "account" not in info.labels
@@ -332,3 +334,23 @@ def test_no_training_goes_on_from_one_whose_state_does_not_hold_what_it_takes(tr
     assert report.cannot_go_on == "it has learned from rationales"
     with pytest.raises(InputError, match="it has learned from rationales; train on all rows again"):
         go_on(tmp_path / "first", tmp_path / "m.onnx")
+
+
+def test_weights_go_on_and_what_does_not_is_told(tmp_path: Path) -> None:
+    rows = [(f"the {animal} number {i}", animal, "1") for i in range(30) for animal in ("cat", "dog")]
+    first = write_rows(tmp_path / "first.csv", [("text", "label", "trust"), *rows])
+    more = [(f"a zebra {i}", "dog" if i % 2 else "cat", str(i % 2)) for i in range(40)]
+    second = write_rows(tmp_path / "second.csv", [("text", "label", "trust"), *more])
+    how = ("--vectors", "none", "--epochs", "2", "--quiet")
+    state, valid = tmp_path / "state", ("--valid", first)
+    succeed("train", first, "--weight-column", "trust", *valid, "--state", state, "-o", tmp_path / "a.onnx", *how)
+    told = run("train", second, "--from", state, *how[:-1], "-o", tmp_path / "b.onnx")
+    assert told.exit_code == 0
+    assert "does not hold the validation rows of its training; give them again with --valid" in told.stderr
+    both = (first, second, "--weight-column", "trust", *valid)
+    succeed("train", second, "--from", state, *valid, "-o", tmp_path / "b.onnx", *how)
+    succeed("train", *both, "-o", tmp_path / "c.onnx", *how)
+    assert (tmp_path / "b.onnx").read_bytes() == (tmp_path / "c.onnx").read_bytes()
+    unweighted = write_rows(tmp_path / "third.csv", [("text", "label"), *(row[:2] for row in more)])
+    said = fail(3, "train", unweighted, "--from", state, "-o", tmp_path / "d.onnx", *how)
+    assert "has no column 'trust'" in said

@@ -124,6 +124,11 @@ def test_without_room_nothing_is_published_and_one_sentence_says_so(model: Model
         "Nothing was changed.\n"
     )
     assert names(registry) == [".lock", "1", "registry.json"]
+    new = tmp_path / "new"
+    process = publishing(model("third.onnx"), new, preexec_fn=little_room, env=WITHOUT_BYTECODE)
+    assert "Nothing was changed." in process.communicate(timeout=PATIENCE)[1]
+    assert names(new) == [".lock"]
+    assert "tickets, version 1" in succeed("publish", model("fourth.onnx"), new, "--name", "tickets")
 
 
 def test_a_number_that_was_promoted_is_not_given_again(model: Model, tmp_path: Path) -> None:

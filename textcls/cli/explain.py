@@ -274,6 +274,8 @@ def _plain(answer: _ExplainedText, temperature: float) -> dict[str, Any]:
     found = explanation_json(
         answer.prediction, answer.explanation, answer.by_token, temperature, answer.sub_tokens, by_unit
     )
+    if by_unit is not None and (spread := answer.attributions[0].spread) is not None:
+        found["units_stability"] = spread.as_json()
     if answer.change is not None:
         found["counterfactual"] = answer.change.as_json()
     if answer.similar is not None:

@@ -97,7 +97,8 @@ def publish(
         opened = Registry.make(registry, name, exactly=given is not None)
         if (called := opened.state().name) != name:  # Another process has made it meanwhile.
             name, files = called, _files(model, called, *read)
-        found, new = opened.add(content, files, _version(file, by, note))
+        with opened.kept_if_filled():
+            found, new = opened.add(content, files, _version(file, by, note))
     else:
         found, new = same, False
     folder = Registry(registry).path_of(found.version)

@@ -65,7 +65,8 @@ def suggest_command(
 ) -> None:
     """Choose the rows of TEXTS that teach MODEL most when they are labelled next.
 
-    They are those that the model is least sure of, and some that are unlike all it has seen. Without a model (before
+    They are those that the model is least sure of, among four times as many drawn at random, and some that are unlike
+    all it has seen. Without a model (before
     there are labels) they are random ones, unlike each other. Near copies of a row, and of rows with a label, are left
     out.
     """

@@ -111,6 +111,7 @@ class AnnotationsFile:
         check_output_path(path)
         self.path, self.several = path, several
         self._file, self._lines = self._opened(), dict[int, bytes]()
+        self._as_written = (0, 0)
         try:
             self.answers = self._read()
         except InputError:
@@ -124,16 +125,17 @@ class AnnotationsFile:
             SurroundingsError: it could not be written, and is not in the file.
         """
         self._check_ours()
-        line, before = answer.line(several=self.several), self._size
+        line, before = answer.line(several=self.several), self._as_written[0]
         try:
             with no_space_for(str(self.path), "free some space; this answer was not saved"):
                 self._write(line)
         except (OSError, SurroundingsError) as error:
             self._begin_again(before)
+            self._as_written = _stamp(os.fstat(self._file.fileno()))
             if isinstance(error, SurroundingsError):
                 raise
             raise SurroundingsError(f"{self.path} cannot be written: {error.strerror}; nothing was saved.") from error
-        self._size += len(line)
+        self._as_written = _stamp(os.fstat(self._file.fileno()))
         self.answers.append(answer)
 
     def exchange(self, answers: Iterable[Annotation]) -> None:
@@ -151,7 +153,7 @@ class AnnotationsFile:
         try:
             with atomic_write(self.path) as file:
                 file.write(lines)
-            self.answers, self._lines, self._size = kept, line_of, len(lines)
+            self.answers, self._lines, self._as_written = kept, line_of, _stamp(self.path.stat())
         finally:
             self._file = self._opened()
 
@@ -182,7 +184,7 @@ class AnnotationsFile:
         """Reopen the file if that failed after an exchange, and refuse one that another program has changed."""
         if self._file.closed:
             self._file = self._opened()
-        if not self._is_there(self._file) or os.fstat(self._file.fileno()).st_size != self._size:
+        if not self._is_there(self._file) or _stamp(os.fstat(self._file.fileno())) != self._as_written:
             raise SurroundingsError(
                 f"{self.path} was changed, moved or removed by another program; nothing was saved. End textcls label "
                 "with Ctrl-C, and start again from the file as it is."
@@ -214,7 +216,7 @@ class AnnotationsFile:
             self._begin_again(len(data) - len(last))
         elif last:
             self._write(b"\n")
-        self._size = self.path.stat().st_size
+        self._as_written = _stamp(os.fstat(self._file.fileno()))
         return found
 
     def _write(self, data: bytes) -> None:
@@ -227,6 +229,11 @@ class AnnotationsFile:
         os.ftruncate(self._file.fileno(), size)
         self._file.seek(size)
         os.fsync(self._file.fileno())
+
+
+def _stamp(of: os.stat_result) -> tuple[int, int]:
+    """Return the size of a file, and the time of its last change."""
+    return of.st_size, of.st_mtime_ns
 
 
 def _is_torn(line: bytes) -> bool:

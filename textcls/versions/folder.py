@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from textcls._util.atomic_write import atomic_write, sync_folder
 from textcls._util.file_lock import locked
-from textcls.errors import ArtifactError, InputError, NotFoundError, SurroundingsError
+from textcls.errors import ArtifactError, InputError, NotFoundError, SurroundingsError, TextclsError
 from textcls.model import artifact
 from textcls.model.classifier import Classifier
 from textcls.versions.record import State, Version
@@ -141,6 +141,17 @@ class Registry:
         if (found := registry.state().name) != name and exactly:
             raise InputError(f"{folder} is the registry of {found!r}, not of {name!r}: name another folder.")
         return registry
+
+    @contextmanager
+    def kept_if_filled(self) -> Iterator[None]:
+        """If the block fails and there is no version, leave no registry, so that nothing was changed."""
+        try:
+            yield
+        except BaseException:
+            with suppress(TextclsError, OSError), self._alone():
+                if not self.numbers():
+                    (self.folder / REGISTRY).unlink(missing_ok=True)
+            raise
 
     def state(self) -> State:
         """Return the name of the registry, and what is and was promoted.

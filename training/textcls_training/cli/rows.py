@@ -52,6 +52,7 @@ def read_rows(
         usual, usual_targets = before.usual(), before.usual_targets()
         usual = usual._replace(names=names_before(before, renaming))
         targets = replace(targets, several=before.several) if targets.label_sets is None else targets
+        targets = replace(targets, weight_column=targets.weight_column or before.weight_column)
     rows: Rows = read_labelled(
         data,
         text_columns,
@@ -79,15 +80,15 @@ def names_before(before: Facts | None, renaming: Renaming | None) -> LabelNames 
 
 def as_before(targets: TargetOptions, before: Facts) -> TargetOptions:
     """Return how labels are written if a training continues: as in the one before, unless specified."""
-    usual = before.usual_targets()
+    usual, weights = before.usual_targets(), targets.weight_column or before.weight_column
     if targets.label_sets is not None or not before.several:
-        return targets
+        return replace(targets, weight_column=weights)
     if usual.merge_rows and targets.weight_column is not None:
         raise ConfigError(
             "The training before has merged rows of the same text (--merge-rows), and --weight-column weighs each row; "
             "leave it out."
         )
-    return replace(usual, weight_column=targets.weight_column)
+    return replace(usual, weight_column=weights)
 
 
 def columns_beside(wanted: Mapping[str, Kind | None], rows: Rows, reading: Reading) -> tuple[Column, ...]:
@@ -127,7 +128,8 @@ def read_valid(
     # Rows with weight 0 are left out, unless there are no others.
     weights = rows.weights if rows.weights and any(rows.weights) else [1.0] * len(rows.texts)
     pairs = zip(map(_names, rows.labels), weights, strict=True)
-    known, used = {name for names, weight in pairs if weight for name in names}, []
+    known = {name for names, weight in pairs if weight for name in names} | {*(before.labels if before else ())}
+    used = []
     for i, labels in enumerate(map(_names, found.labels)):
         unknown = next((name for name in labels if name not in known), None)
         if unknown is None:

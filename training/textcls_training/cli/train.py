@@ -49,6 +49,7 @@ from textcls.model.artifact import ModelInfo, read_file
 from textcls.model.classifier import Classifier
 from textcls.model.columns import Column
 from textcls.model.model_file.onnx_file import metadata
+from textcls.model.text_columns import and_
 from textcls_training.cli.beside import BesideModel
 from textcls_training.cli.rows import as_before, columns_beside, names_before, read_more, read_rows, read_valid
 from textcls_training.config.clock import Clock
@@ -216,7 +217,7 @@ def train(
     _check_states(state, from_state)
     if merge_labels and from_state is not None:
         raise ConfigError(
-            "--merge-labels looks at the labels of DATA alone, and --from brings more; name them in a --label-map."
+            "--merge-labels looks at the labels of DATA alone, and --from brings more; train on all files together."
         )
     output = output or _default_output(data[0])
     names = settings["label_names"]
@@ -229,7 +230,7 @@ def train(
     if renaming is not None and probabilities:
         reading.say([f"The columns {probabilities} are read under the new names of the labels."])
     wanted = named_columns(columns, data, text_columns, label_column, targets, reading, (rationale_column,))
-    before = None if from_state is None else Facts.of(from_state)
+    before = None if from_state is None else _before(from_state, renaming, valid, reading)
     settings["class_weight"] = _weights(from_options(settings).class_weight, renaming, before)
     rows = read_rows(
         data, text_columns, label_column, rationale_column, reading, targets, texts, renaming, list(wanted), before
@@ -295,6 +296,18 @@ def _check_places(output: Path, beside_it: BesideModel, inputs: Sequence[Readabl
     for path in (output, *beside_it.outputs(output)):
         check_not_an_input(path, inputs)
         check_output_path(path)
+
+
+def _before(state: Path, renaming: Renaming | None, valid: Readable | None, reading: Reading) -> Facts:
+    """Return the facts about the training to continue, and report what does not continue."""
+    before = Facts.of(state)
+    old_names = set() if renaming is None else {*renaming.old_names}
+    if kept := [name for name in before.labels if name in old_names]:
+        which = f"the label {kept[0]!r}" if len(kept) == 1 else f"the labels {and_(kept)}"
+        reading.say([f"Earlier rows in {state} keep {which}: --label-map renames labels of DATA alone."])
+    if before.valid and valid is None:
+        reading.say([f"{state} does not hold the validation rows of its training; give them again with --valid."])
+    return before
 
 
 def _renaming(

@@ -40,6 +40,8 @@ def keep(folder: StateFolder, task: Task, prepared: Prepared, fitted: Fitted) ->
         labels_written=given.written.to_json(),
         renamed=dict(given.renamed),
         learned_texts=task.learned_texts(given.texts).to_json(),
+        weight_column=given.written.weight_column,
+        valid=task.valid is not None,
     )
     fits = set() if whole or alone else {facts.all_rows, *(split_name(i, splits) for i in range(splits))}
     folder.finish(*content(facts, rehearsal, counts_of(dataset.corpus) if fits else None), fits)

@@ -46,6 +46,8 @@ class Facts:
         labels_written: how labels are written if a text may have several (`TargetOptions.to_json`).
         renamed: the label of each alternative name in the rows.
         learned_texts: the hashes of the rows of all trainings (`LearnedTexts.to_json`).
+        weight_column: the column of the weights of rows; None if all counted the same.
+        valid: whether there were validation rows of their own.
     """
 
     labels: list[str]
@@ -67,6 +69,8 @@ class Facts:
     labels_written: dict[str, Any]
     renamed: dict[str, str]
     learned_texts: dict[str, Any]
+    weight_column: str | None = None
+    valid: bool = False
 
     @classmethod
     def of(cls, path: Path) -> "Facts":
