@@ -58,9 +58,9 @@ def learned_lines(share: float, model: str = "the model") -> list[str]:
     ]
 
 
-def interval(found: Estimate, digits: int = 1) -> str:
+def interval(found: Estimate) -> str:
     """Return the interval of a figure: 66.6% to 72.7%."""
-    return f"{percent(found.low, digits)} to {percent(found.high, digits)}"
+    return f"{percent(found.low)} to {percent(found.high)}"
 
 
 def worst_first(labels: Sequence[Label], f1: Sequence[Estimate]) -> list[tuple[Label, tuple[str, str, str]]]:

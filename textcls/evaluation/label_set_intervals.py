@@ -33,7 +33,7 @@ class LabelSetIntervals(NamedTuple):
     f1: tuple[Estimate, ...]
 
 
-def label_set_intervals(gold_NC: Bools, assigned_NC: Bools, seed: int = 0) -> LabelSetIntervals:
+def label_set_intervals(gold_NC: Bools, assigned_NC: Bools) -> LabelSetIntervals:
     """Return the figures of answers with their intervals; the interval of a share of rows is Wilson's.
 
     For draws that are all alike, see `textcls.evaluation.intervals.f1_intervals`.
@@ -41,13 +41,12 @@ def label_set_intervals(gold_NC: Bools, assigned_NC: Bools, seed: int = 0) -> La
     Args:
         gold_NC: which labels each row has; there is a row.
         assigned_NC: which it was assigned.
-        seed: the seed of the draws.
 
     Raises:
         MissingExtraError: SciPy is not installed.
     """
     rows = len(gold_NC)
-    (drawn,) = drawn_figures(gold_NC, [assigned_NC], seed)
+    (drawn,) = drawn_figures(gold_NC, [assigned_NC])
     rows_C = (gold_NC | assigned_NC).sum(0).tolist()
     return LabelSetIntervals(
         micro_f1=of_draws(drawn.micro_f1, rows),
@@ -66,13 +65,12 @@ def label_set_figures(gold_NC: Bools, assigned_NC: Bools) -> DrawnFigures:
     return _Counts(gold_NC, assigned_NC).figures(np.ones((1, len(gold_NC)), np.int64))
 
 
-def drawn_figures(gold_NC: Bools, sides: Sequence[Bools], seed: int = 0) -> list[DrawnFigures]:
+def drawn_figures(gold_NC: Bools, sides: Sequence[Bools]) -> list[DrawnFigures]:
     """Return the figures of each side on the rows, and on `DRAWS` draws of them, shared by all sides.
 
     Args:
         gold_NC: which labels each row has; there is a row.
         sides: which labels each side assigned to each row [rows, labels].
-        seed: the seed of the draws.
 
     Raises:
         MissingExtraError: SciPy is not installed.
@@ -80,7 +78,7 @@ def drawn_figures(gold_NC: Bools, sides: Sequence[Bools], seed: int = 0) -> list
     first_K, count_K = _kinds([gold_NC, *sides])
     kinds = [_Counts(gold_NC[first_K], assigned_NC[first_K]) for assigned_NC in sides]
     found: list[list[DrawnFigures]] = [[] for _ in sides]
-    for count_BK in _draws(count_K, gold_NC.shape[1], seed):
+    for count_BK in _draws(count_K, gold_NC.shape[1]):
         for figures, counts in zip(found, kinds, strict=True):
             figures.append(counts.figures(count_BK))
     return [DrawnFigures(*(np.concatenate(parts) for parts in zip(*figures, strict=True))) for figures in found]
@@ -95,10 +93,10 @@ def _kinds(flags: Sequence[Bools]) -> tuple[Int64, Int64]:
     return first_K.astype(np.int64), count_K.astype(np.int64)
 
 
-def _draws(count_K: Int64, labels: int, seed: int) -> Iterator[Int64]:
+def _draws(count_K: Int64, labels: int) -> Iterator[Int64]:
     """Yield how many rows of each kind there are, first in the data and then in each draw, a batch at a time [B, K]."""
     yield count_K[None]
-    random, rows = np.random.default_rng(seed), int(count_K.sum())
+    random, rows = np.random.default_rng(0), int(count_K.sum())
     step = max(1, _AT_ONCE // max(len(count_K), labels))
     for first in range(0, DRAWS, step):
         yield random.multinomial(rows, count_K / rows, min(step, DRAWS - first))

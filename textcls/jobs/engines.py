@@ -12,10 +12,6 @@ EngineName = Literal["local", "ray"]
 ENGINES: Final = get_args(EngineName)
 
 
-def _to_nobody(note: str) -> None:
-    pass
-
-
 @dataclass(frozen=True, slots=True)
 class Engine:
     """Runs jobs.
@@ -31,7 +27,7 @@ class Engine:
 
     name: EngineName = "local"
     workers: int | None = None
-    say: Callable[[str], None] = _to_nobody
+    say: Callable[[str], None] = lambda note: None
 
     def __post_init__(self) -> None:
         if self.name == "ray":

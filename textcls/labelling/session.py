@@ -9,7 +9,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, get_args
 
 import numpy as np
 
@@ -201,7 +201,7 @@ class Session:
                 self._skipped.discard(row)
             else:
                 now = self._answer_of[row]
-                chosen = _chosen(now.chosen, chosen)
+                chosen = next((one for one in get_args(Chosen) if one == now.chosen), chosen)
                 kept = (before if one is now else one for one in self.file.answers)
                 self.file.exchange([one for one in kept if one is not None])
                 self._asked -= 1
@@ -359,8 +359,3 @@ class Session:
         estimate = progress.estimate(found.held_out, sample, found.answers)
         if estimate is not None:
             self._estimates.append(estimate)
-
-
-def _chosen(name: str | None, otherwise: Chosen) -> Chosen:
-    known: tuple[Chosen, ...] = ("start", "model", "random", "suspect", "given")
-    return next((one for one in known if one == name), otherwise)

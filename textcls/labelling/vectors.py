@@ -24,7 +24,7 @@ _BUCKETS: Final = 1 << 20
 _GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
-def text_vectors(texts: Sequence[str], width: int = WIDTH) -> Float32:
+def text_vectors(texts: Sequence[str]) -> Float32:
     """Return the vector of each text [R, F], of length 1, or 0 without a token."""
     features, counts, lengths = [np.zeros(0, np.uint32)], [np.zeros(0, np.int64)], []
     for text in texts:
@@ -38,10 +38,10 @@ def text_vectors(texts: Sequence[str], width: int = WIDTH) -> Float32:
     texts_with = np.bincount(bucket, minlength=_BUCKETS)
     value = (1 + np.log(np.concatenate(counts))) * np.log(1 + len(texts) / np.maximum(texts_with[bucket], 1))
     mixed = feature.astype(np.uint64) * _GOLDEN
-    column = ((mixed >> np.uint64(40)) % np.uint64(width)).astype(np.int64)
+    column = ((mixed >> np.uint64(40)) % np.uint64(WIDTH)).astype(np.int64)
     sign = np.where(mixed >> np.uint64(33) & np.uint64(1), 1.0, -1.0)
-    vector_RF = np.bincount(row * width + column, weights=value * sign, minlength=len(texts) * width)
-    vector_RF = vector_RF.reshape(len(texts), width)
+    vector_RF = np.bincount(row * WIDTH + column, weights=value * sign, minlength=len(texts) * WIDTH)
+    vector_RF = vector_RF.reshape(len(texts), WIDTH)
     length_R1 = np.linalg.norm(vector_RF, axis=1, keepdims=True)
     return (vector_RF / np.where(length_R1 > 0, length_R1, 1)).astype(np.float32)
 

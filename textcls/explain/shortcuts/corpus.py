@@ -25,11 +25,6 @@ KEY_DIGITS: Final = 3
 _DIGITS: Final = re.compile(r"\d+")
 
 
-def same(token: str) -> str:
-    """Return a token as itself."""
-    return token
-
-
 def numbers_alike(token: str) -> str:
     """Return a token as itself, a number as `NUMBER`; the key INC004211 as inc followed by a number."""
     if token.isdigit():
@@ -93,7 +88,7 @@ class Corpus:
     words: Sequence[str]
     word_T: Int64
     text_T: Int64
-    reading: Callable[[str], str] = same
+    reading: Callable[[str], str] = str
 
     @classmethod
     def of(cls, rows: Iterable[tuple[str, Sequence[int]]], labels: int, max_tokens: int) -> "Corpus":

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls.explain.intervention import insert, remove
-from textcls.explain.shortcuts.corpus import NUMBER, Corpus, Int64, same
+from textcls.explain.shortcuts.corpus import NUMBER, Corpus, Int64
 from textcls.explain.shortcuts.terms import Term
 from textcls.model import tokenizer
 from textcls.model.classifier import Classifier
@@ -90,7 +90,7 @@ def taken_out(classifier: Classifier, corpus: Corpus, term: Term) -> Reliance:
 
 
 def places_of(
-    words: Sequence[str], text: str, spans: Sequence[tuple[int, int]], reading: Callable[[str], str] = same
+    words: Sequence[str], text: str, spans: Sequence[tuple[int, int]], reading: Callable[[str], str] = str
 ) -> set[int]:
     """Return the numbers of all tokens of `text` that are part of a run of these words, in lower case."""
     lowered = tokenizer.lower(tokenizer.clean(text))
