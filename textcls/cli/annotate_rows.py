@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from textcls._util.text_file import read_text
 from textcls.annotation.annotate import sent
 from textcls.annotation.prompt import DescribedLabel, Prompt, examples_of
 from textcls.cli.reading import Reading
@@ -20,6 +21,7 @@ from textcls.model.labels import unpaired_surrogate
 ADDED: Final = (ANSWER, ANSWERED_BY, "answered_at", "answered_prompt", "answered_tokens", "answered_seconds")
 DOLLARS: Final = "answered_dollars"
 BY_MODEL: Final = "answer_of_"
+_MOST_PROMPT: Final = 1_000_000
 Known = Sequence[tuple[str, tuple[str, ...]]]
 
 
@@ -63,7 +65,7 @@ def prompt_of(
 ) -> tuple[Known, Prompt]:
     """Return the labelled rows that are asked about, and the prompt, in which the other rows are examples."""
     shown = set(examples_of(rows, examples))
-    system = "" if prompt is None else _read(prompt)
+    system = "" if prompt is None else read_text(prompt, _MOST_PROMPT, "The prompt")
     made = Prompt(tuple(described), tuple(rows[i] for i in sorted(shown)), system, several)
     return [row for i, row in enumerate(rows) if i not in shown], made
 
@@ -82,13 +84,6 @@ def read_labels(path: Path, options: ReadOptions) -> list[DescribedLabel]:
         if label:
             found.append(DescribedLabel(label, "" if what is None else str(what).strip()))
     return found
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"The prompt {path} cannot be read: is it a text file in UTF-8?") from error
 
 
 def read_given(path: Path, text_columns: Sequence[str], known: Known, reading: Reading) -> Rows:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from textcls._util.text_file import read_text
 from textcls.errors import InputError
 from textcls.explain.intervention import Span
 from textcls.model import tokenizer
@@ -38,12 +39,7 @@ def read_groups(path: Path) -> list[tuple[Term, ...]]:
     Raises:
         InputError: there is no such file, it is not text, too large, or a line has fewer than two different words.
     """
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise InputError(f"{path} has more than {MOST_BYTES:,} bytes; words to exchange are a short list.")
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"The words to exchange, {path}, cannot be read: {error}.") from error
+    lines = read_text(path, MOST_BYTES, "The list of words").splitlines()
     groups = []
     for number, line in enumerate(lines, 1):
         meant = line.partition("#")[0]

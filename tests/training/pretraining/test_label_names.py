@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from textcls.errors import InputError, TextclsError
+from textcls.errors import InputError
 from textcls_training.pretraining.label_names.descriptions import read_descriptions
 from textcls_training.pretraining.label_names.nearest import similarities, surest
 
@@ -65,5 +65,5 @@ def test_a_damaged_file_of_names_is_refused_in_a_sentence(name: str, content: by
 
 
 def test_a_missing_file_of_names_is_told(tmp_path: Path) -> None:
-    with pytest.raises(TextclsError, match="cannot be read: No such file or directory"):
+    with pytest.raises(InputError, match=r"There is no file .*none\.txt"):
         read_descriptions(tmp_path / "none.txt")

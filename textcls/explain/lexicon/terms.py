@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, get_args
 
+from textcls._util.text_file import read_text
 from textcls.errors import InputError
 from textcls.model import tokenizer
 from textcls.model.artifact import ModelInfo
@@ -109,16 +110,7 @@ def read_terms(path: Path, info: ModelInfo) -> Terms:
     Raises:
         InputError: there is no such file, it is not text, it is too large, or a row is not a term with its count.
     """
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise InputError(f"{path} has more than {MOST_BYTES:,} bytes; a list of words is shorter.")
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError as error:
-        raise InputError(f"There is no file {path}.") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"The list of words, {path}, is not UTF-8 text.") from error
-    except OSError as error:
-        raise InputError(f"The list of words, {path}, cannot be read: {error.strerror}.") from error
+    text = read_text(path, MOST_BYTES, "The list of words")
     if not text.startswith(",".join(HEAD)):
         found = counted(info, text.splitlines())
     else:

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from textcls._util.text_file import read_text
 from textcls.data import read_labelled
-from textcls.errors import InputError, SurroundingsError
+from textcls.errors import InputError
 from textcls.model.labels import ALL_CHARACTERS
 
 ADVICE: Final = (
@@ -44,8 +45,7 @@ def read_about_labels(path: Path) -> list[tuple[str, str]]:
     per line, the words of the labels.
 
     Raises:
-        InputError: there is no such file, or it contains none of these.
-        SurroundingsError: it cannot be read.
+        InputError: there is no such file, it cannot be read, or it contains none of these.
     """
     suffix = path.suffix.lower()
     if suffix == ".json":
@@ -56,22 +56,9 @@ def read_about_labels(path: Path) -> list[tuple[str, str]]:
     return [*zip(rows.labels, rows.texts, strict=True)]
 
 
-def _text(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            data = file.read(ALL_CHARACTERS + 1)
-        if len(data) > ALL_CHARACTERS:
-            raise InputError(f"{path} has more than {ALL_CHARACTERS:,} bytes; {ADVICE}.")
-        return data.decode("utf-8-sig")
-    except OSError as error:
-        raise SurroundingsError(f"{path} cannot be read: {error.strerror}; {ADVICE}.") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 (byte {error.start:,}); {ADVICE}.") from error
-
-
 def _of_json(path: Path) -> dict[str, str]:
     try:
-        found: Any = json.loads(_text(path), object_pairs_hook=_each_once)
+        found: Any = json.loads(read_text(path, ALL_CHARACTERS, "The file of names"), object_pairs_hook=_each_once)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read as JSON ({error}); {ADVICE}.") from error
     if not isinstance(found, Mapping) or not all(isinstance(words, str) for words in found.values()):
@@ -87,7 +74,8 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _labels_of_lines(path: Path) -> list[str]:
-    labels = [line.strip() for line in _text(path).splitlines() if line.strip()]
+    lines = read_text(path, ALL_CHARACTERS, "The file of names").splitlines()
+    labels = [line.strip() for line in lines if line.strip()]
     if len(set(labels)) < len(labels):
         twice = next(label for i, label in enumerate(labels) if label in labels[:i])
         raise InputError(f"{path}: the label {twice!r} appears twice; remove one.")

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from textcls._util.text_file import read_text
 from textcls.display.terminal.progress import Progress
 from textcls.errors import InputError
 from textcls_training.vectors import build
@@ -26,14 +27,7 @@ def read_words(path: Path, most: int) -> list[str]:
     Raises:
         InputError: the list cannot be read, or contains none.
     """
-    try:
-        if path.stat().st_size > WORDS_BYTES:
-            raise InputError(f"{path} has more than {WORDS_BYTES:,} bytes.")
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8; convert it first.") from error
+    lines = read_text(path, WORDS_BYTES, "The list of words").splitlines()
     words = [word for _, word in build.usable_words((line.strip() for line in lines), most)]
     if not words:
         raise InputError(f"{path} contains no usable word; write one word per line.")
