@@ -52,7 +52,6 @@ UNDESCRIBED = {
     ("GET", "/page/{name}"),
     ("GET", "/openapi.json"),
     ("GET", "/docs"),
-    ("GET", "/docs/oauth2-redirect"),
 }
 TEXTS_ALONE = ("/v1/classify", "/predict", "/", "/invocations", "/models/{name}")
 BODY = {
@@ -211,7 +210,7 @@ def test_what_settings_leave_out_answers_no_more_and_is_not_described(classifier
         headers = {"x-api-key": KEY}
         refused = client.get("/", headers=headers)
         assert (refused.status_code, refused.headers["allow"]) == (405, "POST")
-        for path in ("/page/page.mjs", "/docs", "/docs/oauth2-redirect"):
+        for path in ("/page/page.mjs", "/docs"):
             assert client.get(path, headers=headers).status_code == 404
         assert client.post("/", json={"inputs": "my card"}, headers=headers).status_code == 200
         described = client.get("/openapi.json", headers=headers).json()["paths"]

@@ -121,7 +121,7 @@ def plain_features(text: str, config: FeatureConfig) -> Iterator[list[tuple[str,
         yield owned
 
 
-class Recorder:
+class Recorder(Callback):
     """A callback that writes everything down."""
 
     def __init__(self) -> None:

@@ -19,6 +19,7 @@ from textcls_training.config.settings import TrainConfig, from_options
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.counting import counts_of
 from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.fit.callbacks import Callback
 from textcls_training.pipeline import training as pipeline
 from textcls_training.pipeline.continuing import Continuation
 from textcls_training.state import folder
@@ -204,12 +205,9 @@ def test_a_training_that_goes_on_goes_on_after_a_kill_to_the_same_bytes(
     monkeypatch.setattr(folder, "WRITING_SHARE", 0)
     output, notes = tmp_path / "m.onnx", []
 
-    class Callback:
+    class Stopping(Callback):
         def __init__(self, last: int) -> None:
             self._last = last
-
-        def phase(self, name: str, rows: int) -> None: ...
-        def step(self, rows: int, loss: float | None = None) -> None: ...
 
         def note(self, text: str) -> None:
             notes.append(text)
@@ -220,7 +218,7 @@ def test_a_training_that_goes_on_goes_on_after_a_kill_to_the_same_bytes(
 
     def go_on_in(state: str, last: int = 99) -> bytes:
         config = TrainConfig(rehearsal_rows=60)
-        pipeline.train(SECOND, output, config, state=tmp_path / state, from_state=first, callback=Callback(last))
+        pipeline.train(SECOND, output, config, state=tmp_path / state, from_state=first, callback=Stopping(last))
         return output.read_bytes()
 
     whole = go_on_in("whole")

@@ -24,7 +24,7 @@ from textcls_training.distillation.distil import Candidate, Fold, Pool, TeacherA
 from textcls_training.distillation.report import HeldOutScore
 from textcls_training.distillation.run import DOUBT, Distillation
 from textcls_training.distillation.teachers import GivenAnswers
-from textcls_training.fit.callbacks import NOBODY
+from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.validation import LabelValidation
 from textcls_training.pipeline.training import train
@@ -281,24 +281,15 @@ def test_where_no_row_can_be_held_out_nothing_speaks_for_a_student(tmp_path: Pat
     assert accuracy(tmp_path / "m.onnx") > 0.8
 
 
-class StopsAt:
+class StopsAt(Callback):
     """Requests a stop when a phase begins for the n-th time."""
 
     def __init__(self, stop: Stop, name: str, time: int) -> None:
         self.stop, self.name, self.time = stop, name, time
 
-    def phase(self, name: str, _rows: int) -> None:
+    def phase(self, name: str, rows: int) -> None:
         self.time -= name == self.name
         self.stop.requested = self.time <= 0
-
-    def step(self, rows: int, loss: float | None = None) -> None:
-        pass
-
-    def note(self, text: str) -> None:
-        pass
-
-    def epoch(self, number: int, score: float | None) -> None:
-        pass
 
 
 @pytest.mark.parametrize(("phase", "time"), [("asking the teacher", 1), ("choosing 1/5", 2)])

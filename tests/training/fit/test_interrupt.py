@@ -17,6 +17,7 @@ from tests.training.helpers import SMALL
 from textcls import Classifier
 from textcls.evaluation.metrics import ClassificationReport
 from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.fit.callbacks import Callback
 from textcls_training.fit.interrupt import Stop, stopped_by_ctrl_c
 from textcls_training.pipeline.training import train
 
@@ -102,25 +103,16 @@ def test_before_the_first_validation_nothing_is_left(data: Path, tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
 
 
-class StopsAfter:
+class StopsAfter(Callback):
     """Requests a stop in the middle of an epoch."""
 
     def __init__(self, stop: Stop, steps: int) -> None:
         self.stop, self.steps = stop, steps
 
-    def phase(self, name: str, rows: int) -> None:
-        pass
-
     def step(self, rows: int, loss: float | None = None) -> None:
         self.steps -= 1
         if not self.steps:
             self.stop.requested = True
-
-    def note(self, text: str) -> None:
-        pass
-
-    def epoch(self, number: int, score: float | None) -> None:
-        pass
 
 
 def test_what_is_said_of_an_interrupted_model_is_measured_on_itself(sample: LabelledTexts, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from textcls_training.data.arrays import Float32, Float64
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
 from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.fit.callbacks import Callback
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.one_vs_rest.features import Features
 from textcls_training.fit.one_vs_rest.solver import descend
@@ -231,7 +232,7 @@ def test_machines_that_are_killed_after_a_pass_go_on_to_the_same_bytes(
     assert path.read_bytes() == whole
 
 
-class _StopsAt:
+class _StopsAt(Callback):
     """A callback that asks for a stop when a phase begins."""
 
     def __init__(self, stop: Stop, phase: str) -> None:
@@ -242,14 +243,8 @@ class _StopsAt:
         # The first of that name is the one of the machines.
         self.stop.requested = self.stop.requested or self.seen.count(self.at) == 2
 
-    def step(self, rows: int, loss: float | None = None) -> None:
-        pass
-
     def note(self, text: str) -> None:
         self.notes.append(text)
-
-    def epoch(self, number: int, score: object) -> None:
-        pass
 
 
 def test_a_stop_while_gradient_steps_are_tried_keeps_the_machines(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 
 from textcls_training.config.settings import from_options
 from textcls_training.data.labelled_texts import LabelledTexts
+from textcls_training.fit.callbacks import Callback
 from textcls_training.pipeline import training as pipeline
 from textcls_training.state import folder as state_folder
 
@@ -26,24 +27,15 @@ SEED = 5
 LABELS = ("billing", "returns", "shipping")
 
 
-class Notes:
+class Notes(Callback):
     """A callback that writes the notes of a training down."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def phase(self, name: str, rows: int) -> None:
-        pass
-
-    def step(self, rows: int, loss: float | None = None) -> None:
-        pass
-
     def note(self, text: str) -> None:
         with self._path.open("a") as file:
             file.write(f"{text}\n")
-
-    def epoch(self, number: int, score: object) -> None:
-        pass
 
 
 def went_on(notes: Path) -> int:

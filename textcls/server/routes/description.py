@@ -5,7 +5,7 @@ import json
 from typing import Any, Final
 
 from fastapi import FastAPI, Request, Response
-from fastapi.openapi.docs import get_swagger_ui_html, get_swagger_ui_oauth2_redirect_html
+from fastapi.openapi.docs import get_swagger_ui_html
 
 from textcls.server.http.response import Ready
 from textcls.server.routes.answering import router
@@ -45,15 +45,5 @@ def _written(app: FastAPI, prefix: str) -> bytes:
 async def page(request: Request) -> Response:
     """Return a page that shows the description."""
     prefix = request.scope.get("root_path", "")
-    shown = get_swagger_ui_html(
-        openapi_url=f"{prefix}/openapi.json",
-        title="textcls - Swagger UI",
-        oauth2_redirect_url=f"{prefix}/docs/oauth2-redirect",
-    )
+    shown = get_swagger_ui_html(openapi_url=f"{prefix}/openapi.json", title="textcls - Swagger UI")
     return Ready(bytes(shown.body), kind=_HTML)
-
-
-@docs.get("/docs/oauth2-redirect", include_in_schema=False)
-async def redirect() -> Response:
-    """Return the page to which an external login redirects."""
-    return Ready(bytes(get_swagger_ui_oauth2_redirect_html().body), kind=_HTML)

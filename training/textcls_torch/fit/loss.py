@@ -14,7 +14,7 @@ Both are summed, not averaged, so that a row of a table learns the same from a t
 and summed over the views, each of which learns separately.
 """
 
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from numpy.typing import NDArray
@@ -30,19 +30,6 @@ from textcls_training.fit.label_weights import FOCUS, class_weights, label_set_w
 # The targets of some rows: the numbers of hard labels [B], or the probability of each label [B, C]; and the weight of
 # each row [B], if that is not 1.
 Targets = tuple[NDArray[Any]] | tuple[NDArray[Any], Float32]
-
-
-class Loss(Protocol):
-    """The loss of the answers to some rows of a dataset."""
-
-    def targets(self, row_B: Int64) -> Targets:
-        """Return the targets of the rows `row_B`."""
-
-    def __call__(self, logits_VBC: Tensor, target: Tensor, row_weight_B: Tensor | None = None) -> Tensor:
-        """Return the loss of the logits of some rows; their targets must be on the same device."""
-
-    def fused(self, target: Tensor, row_weight_B: Tensor | None = None) -> LabelTargets | LabelSetTargets:
-        """Return the same loss in the form used by the fused readout."""
 
 
 class SoftmaxLoss:
@@ -86,6 +73,10 @@ class SigmoidLoss:
     def fused(self, target: Tensor, row_weight_B: Tensor | None = None) -> LabelSetTargets:
         """Return the same loss in the form used by the fused readout."""
         return LabelSetTargets(target, self._present_C, self._absent_C, FOCUS, row_weight_B)
+
+
+# The loss of the answers to some rows of a dataset.
+Loss = SoftmaxLoss | SigmoidLoss
 
 
 def make_loss(dataset: Dataset, classes: int, class_weight: LabelWeights, device: torch.device) -> Loss:

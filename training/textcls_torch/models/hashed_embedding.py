@@ -3,7 +3,7 @@
 Shapes: B texts, T tokens of the longest one, D width, V rows of the table, X some of these.
 """
 
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from numpy.typing import NDArray
@@ -12,40 +12,13 @@ from torch import Tensor
 from textcls_torch.models.classifier import ViewClassifier
 from textcls_torch.models.device_table import DeviceTable
 from textcls_torch.models.embedding_table import EmbeddingTable
-from textcls_training.data.arrays import Float32, Int32, Int64
+from textcls_training.data.arrays import Int64
 from textcls_training.data.corpus import Corpus
-from textcls_training.data.feature_space import EncodedFeatures, FeatureSpace
+from textcls_training.data.feature_space import FeatureSpace
 from textcls_training.models.ensemble import HashedView
 
-
-class RowTable(Protocol):
-    """A table of rows, on any device: `EmbeddingTable` on the CPU, `DeviceTable` on a GPU.
-
-    Only the table knows what its `encode` and `batch` return.
-    """
-
-    @property
-    def row_VD(self) -> Float32:  # noqa: N802
-        """Return the rows."""
-
-    @property
-    def sum_V(self) -> Float32:  # noqa: N802
-        """The accumulators of the rows' optimizer."""
-
-    def encode(self, encoded: EncodedFeatures) -> Any:
-        """Copy texts to where the table is, once."""
-
-    def batch(self, encoded: Any, text_B: Int64) -> Any:
-        """Collect the texts numbered `text_B`, in that order; its `mask_BT` is True at real tokens."""
-
-    def rows(self, row_X: Int32) -> Any:
-        """Collect rows as one text, each row a token of it."""
-
-    def read(self, batch: Any) -> tuple[Tensor, Tensor]:
-        """Return token vectors [B, T, D] and squared feature norms [B, T, 1], both zero at padding."""
-
-    def update(self, batch: Any, grad_BTD: Tensor, rate: float) -> None:
-        """Update the rows of `batch` with the gradient of its token vectors."""
+# Only the table knows what its `encode` and `batch` return.
+RowTable = EmbeddingTable | DeviceTable
 
 
 class HashedEmbedding:

@@ -58,7 +58,7 @@ def audit(
 
 
 @dataclass(frozen=True, slots=True)
-class _Round:
+class _Round(Callback):
     """A callback for one of several trainings, which leaves out the scores of its epochs."""
 
     name: str
@@ -72,9 +72,6 @@ class _Round:
 
     def note(self, text: str) -> None:
         self.told.note(text)
-
-    def epoch(self, number: int, score: float | None) -> None:
-        pass
 
 
 class AnsweredTwice(NamedTuple):

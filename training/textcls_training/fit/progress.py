@@ -9,6 +9,7 @@ from rich.text import Text
 
 from textcls.display.terminal import progress
 from textcls.display.terminal.progress import Progress
+from textcls_training.fit.callbacks import Callback
 
 # The weight of the previous running mean when a step's loss is added.
 SMOOTHING = 0.98
@@ -23,7 +24,7 @@ class _Speed(ProgressColumn):
         return Text(f"{task.speed or 0:,.0f} {self._unit}/s")
 
 
-class ProgressCallback:
+class ProgressCallback(Callback):
     """Report the running loss at each step, and mean loss and validation score at the end of each epoch."""
 
     def __init__(self, progress: Progress) -> None:

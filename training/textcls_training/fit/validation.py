@@ -4,7 +4,7 @@ Shapes: V views, R validation rows, C labels.
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from textcls_training.data.dataset import Dataset
 from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.fit import calibration, label_set_calibration
 from textcls_training.fit.paired_gain import PairedGain
-from textcls_training.models.calibration import AnyCalibration, Calibration, LabelSetCalibration
+from textcls_training.models.calibration import Calibration, LabelSetCalibration
 
 # By how many standard errors an earlier epoch must be better than the last. Measured: training/README.md.
 EPOCH_ERRORS: Final = 2.0
@@ -37,25 +37,6 @@ class RightAnswers(NamedTuple):
     def share(self) -> float:
         """The share of the answers that are right; 0 without answers."""
         return self.right / max(1, self.answers)
-
-
-class Validation(Protocol):
-    """Validation rows, whatever the task."""
-
-    def __len__(self) -> int:
-        """Return how many rows there are."""
-
-    def epoch(self, by_epoch: Sequence[Float32]) -> int:
-        """Return the number (from 1) of the epoch to stop at, by the logits [V, R, C] after each; there are rows."""
-
-    def calibrate(self, logits_VRC: Float32) -> AnyCalibration:
-        """Fit ensemble weights, and the map from logits to probabilities."""
-
-    def losses(self, probability_RC: Float64) -> Float64:
-        """Return the cross-entropy in nats of each row [R] of calibrated probabilities."""
-
-    def right(self, probability_RC: Float32 | Float64) -> RightAnswers:
-        """Count the right answers, by probabilities or logits."""
 
 
 class LabelValidation:
@@ -131,6 +112,10 @@ class LabelSetValidation:
         answers, flat = int(gold_RC.sum()), probability_RC.ravel()
         best = np.argpartition(-flat, answers - 1)[:answers] if answers else np.zeros(0, np.int64)
         return RightAnswers(int(gold_RC.ravel()[best].sum()), answers)
+
+
+# Validation rows, whatever the task.
+Validation = LabelValidation | LabelSetValidation
 
 
 def validation_of(datasets: Sequence[Dataset], goal: Goal | None = None) -> Validation:

@@ -17,7 +17,7 @@ from textcls_torch.pretraining.masked.trainer import MaskedTrainer
 from textcls_training.config.pretraining import PretrainConfig
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
-from textcls_training.fit.callbacks import NOBODY
+from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.threads import reproducible
 from textcls_training.pretraining.masked.masking import masked_tokens
@@ -136,14 +136,10 @@ def test_words_that_stand_there_once_get_no_vector() -> None:
 def test_a_stop_keeps_what_the_epochs_before_have_learned() -> None:
     stop, texts = Stop(), texts_in_order(times=5)
 
-    class Stopping:
-        def phase(self, name: str, rows: int) -> None: ...
-        def note(self, text: str) -> None: ...
+    class Stopping(Callback):
         def epoch(self, number: int, score: object) -> None:
             assert stop.possible
             stop.requested = number == 2
-
-        def step(self, rows: int, loss: float | None = None) -> None: ...
 
     trainer, _ = train(texts, PretrainConfig(objective="masked", dim=8, epochs=9, device="cpu"), Stopping(), stop)
     assert trainer.epochs == 2

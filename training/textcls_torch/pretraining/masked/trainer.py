@@ -204,7 +204,7 @@ class MaskedTrainer:
         given = self.read(self._encoded, asked.text_B, asked.masked_N)
         given.x_BTD.requires_grad_()
         number_X = np.concatenate([asked.known_K, sample_S])
-        words = self.words.rows(number_X)
+        words: Any = self.words.rows(number_X)
         word_1XD, _ = self.words.read(words)
         word_1XD.requires_grad_()
         h_KD = self.contexts(given)[sent(np.flatnonzero(asked.target_M), self.device)]
