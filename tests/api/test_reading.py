@@ -99,6 +99,11 @@ def test_a_column_of_values_of_several_types_holds_strings_as_in_a_file(tmp_path
         textcls.read(twice)
 
 
+def test_no_file_at_all_is_refused() -> None:
+    with pytest.raises(textcls.InputError, match="There is nothing to read: name at least one file"):
+        textcls.read([])
+
+
 def test_messages_name_arguments_and_no_options() -> None:
     import pandas
 

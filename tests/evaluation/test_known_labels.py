@@ -6,8 +6,10 @@ import pytest
 
 import textcls
 from tests.command_line import fail, run, succeed, write_rows
-from textcls import Classifier
+from textcls import Classifier, InputError
+from textcls.evaluation.drift.drift import measure_drift
 from textcls.evaluation.unknown_labels import unknown_labels_sentence
+from textcls.explain.similar_rows import similar_rows
 
 LEAVES = {"Bread > rye": "dark loaf crust", "Bread > wheat": "white roll flour", "Cheese > gouda": "yellow dutch wheel"}
 BRIE = {"Cheese > brie": "soft french mould"}
@@ -40,6 +42,37 @@ def test_evaluate_and_report_read_the_labels_of_rows_in_python_as_in_files(folde
         assert textcls.evaluate(four, ROWS).as_json()["accuracy"] == 1
     with pytest.warns(UserWarning, match=NOTE):
         assert textcls.report(four, ROWS).scores.accuracy == 1
+
+
+def test_whatever_reads_labels_if_there_are_any_reads_them_as_the_model_has_them(
+    watched: Classifier, tickets: list[tuple[str, str]]
+) -> None:
+    rows = tickets[:40]
+    other = [(text, f" {label.upper()}") for text, label in rows]
+    right = sum(watched.predict(text).label == label for text, label in rows)
+    assert right > 20
+    explanation = watched.explain(rows[0][0])
+    same = similar_rows(watched, explanation, explanation.attribution(), rows).same
+    assert same
+    with pytest.warns(UserWarning, match="Labels are read as the model has them"):
+        assert textcls.explain_globally(watched, other).right == right
+    with pytest.warns(UserWarning, match="Labels are read as the model has them"):
+        found = measure_drift(watched, other)
+    assert found.accuracy is not None
+    assert found.accuracy.value == right / 40
+    with pytest.warns(UserWarning, match="Labels are read as the model has them"):
+        assert similar_rows(watched, explanation, explanation.attribution(), other).same == same
+
+
+def test_of_probabilities_of_labels_those_from_a_half_on_count_as_labels(several_labels: Classifier) -> None:
+    names = several_labels.labels
+    texts = ["where is my parcel", "my card was charged twice", "charged twice, and where is my parcel"]
+    answers = [set(answer.assigned) for answer in several_labels.predict(texts)]
+    shares = [{name: 0.8 if name in has else 0.3 for name in names} for has in answers]
+    rows = list(zip(texts, shares, strict=True))
+    assert textcls.explain_globally(several_labels, rows).right == 3
+    with pytest.raises(InputError, match="Row 0 has the string 'x' for a label, and this model may give several"):
+        textcls.explain_globally(several_labels, [("a", "x")])
 
 
 @pytest.mark.parametrize("order", [("three", "four"), ("four", "three")])

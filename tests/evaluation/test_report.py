@@ -7,6 +7,7 @@ import tracemalloc
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -169,8 +170,10 @@ def test_no_threshold_that_is_told_is_cheaper_than_the_cheapest(
 
 
 def test_costs_below_zero_and_what_are_none_are_refused(classifier: Classifier) -> None:
-    with pytest.raises(ConfigError, match="Costs are numbers of 0 or more"):
-        Costs(-1.0)
+    wrong: tuple[Any, ...] = (-1.0, "a", None)
+    for cost in wrong:
+        with pytest.raises(ConfigError, match="Costs are numbers of 0 or more"):
+            Costs(cost)
     with pytest.raises(ConfigError, match=r"costs are what textcls\.Costs\(error=10, abstention=1\) makes"):
         textcls.report(classifier, [("my card", "billing")], costs=(5, 1))  # type: ignore[call-overload]
 

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -272,6 +273,27 @@ def test_texts_of_a_word_are_bounded(classifier: Classifier) -> None:
     texts = ("my card" for _ in range(2 * MOST_TEXTS))
     report = compare_exchanged(classifier, texts, [(Term.of("card"), Term.of("parcel"))])
     assert [one.texts for one in report.exchanges] == [MOST_TEXTS]
+
+
+def test_several_texts_are_no_text_to_change(classifier: Classifier) -> None:
+    several: Any = ["my card was charged twice"]
+    with pytest.raises(InputError, match="A list is not one text: pass one of its items"):
+        counterfactual(classifier, several)
+
+
+def test_of_several_labels_an_answer_is_another_one_if_any_label_is(several_labels: Classifier) -> None:
+    texts = [f"{text.replace('card', 'bill')}; my parcel is late" for text in TEXTS]
+    report = compare_exchanged(several_labels, texts, [(Term.of("parcel"), Term.of("card"))])
+    one = next(one for one in report.exchanges if one.word == "parcel")
+    before, after = (
+        several_labels.predict([text.replace("parcel", word) for text in texts]) for word in ("parcel", "card")
+    )
+    assert one.changed == sum(set(a.assigned) != set(b.assigned) for a, b in zip(before, after, strict=True))
+    assert one.changed > sum(a.label != b.label for a, b in zip(before, after, strict=True))
+    refused: tuple[tuple[Any, str], ...] = (("abc", "one string"), ([{"text": "a"}], "Text 0 is not a string but dict"))
+    for wrong, said in refused:
+        with pytest.raises(InputError, match=said):
+            compare_exchanged(several_labels, wrong, [])
 
 
 def test_the_command_compares_exchanged_words_over_a_file(model_path: Path, sample_path: Path, tmp_path: Path) -> None:

@@ -285,10 +285,10 @@ def test_a_label_that_does_not_exist_is_refused_before_any_row_is_read(classifie
         (["ab", "cd"], "Row 0 is not a pair of a text and what it should get: pass zip"),
         ([{"text": "a", "label": "billing"}], "Row 0 is not a pair"),
         (
-            [("a", "billing"), ("b", float("nan"))],
-            r"Row 1 has a label that is not a string but float: give str\(label\), or None where",
+            [("a", "billing"), ("b", 3.5)],
+            r"Row 1 has a label that is not a string but float; give str\(label\)",
         ),
-        ([("a", ["billing", 3])], "Row 0 has a label that is not a string but int"),
+        ([("a", ["billing", "returns"])], "Row 0 has labels in a list, and this model gives one label per text"),
         ([(5, None)], "Row 0 has a text that is not a string but int"),
         (None, "The rows are not a sequence but NoneType"),
     ],

@@ -469,6 +469,10 @@ def test_a_classifier_that_was_made_of_bytes_takes_them_along(model_path: Path, 
     again = pickle.loads(pickle.dumps(made))
     assert again.graph.sha256 == made.graph.sha256
     assert copy.deepcopy(made) is copy.copy(made) is made
+    for same in (bytearray(model_path.read_bytes()), memoryview(model_path.read_bytes())):
+        assert Classifier.from_bytes(same, "a.onnx").graph.sha256 == made.graph.sha256
+    with pytest.raises(InputError, match="The content of a model file is bytes, not str"):
+        Classifier.from_bytes("model.onnx", "a.onnx")  # type: ignore[arg-type]
 
 
 def test_a_file_that_was_exchanged_meanwhile_is_not_taken_for_the_classifier(

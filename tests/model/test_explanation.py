@@ -254,9 +254,12 @@ def test_all_of_no_evidence_is_covered() -> None:
 
 
 @pytest.mark.parametrize("ask", ["top", "covered"])
-def test_fewer_than_no_tokens_are_refused(ask: str) -> None:
-    with pytest.raises(ConfigError, match="k must be 0 or more, not -1"):
-        getattr(THREE, ask)(-1)
+def test_fewer_than_no_tokens_and_labels_that_are_no_strings_are_refused(ask: str) -> None:
+    for wrong in (-1, "3", 2.5):
+        with pytest.raises(ConfigError, match=f"k must be a whole number from 0, not {wrong!r}"):
+            getattr(THREE, ask)(wrong)
+    with pytest.raises(ConfigError, match="A label is named by a string, not 0"):
+        getattr(THREE, ask)(1, 0)
 
 
 # Words that are unknown to the model

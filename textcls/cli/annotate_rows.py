@@ -10,11 +10,11 @@ from textcls.annotation.prompt import DescribedLabel, Prompt, examples_of
 from textcls.cli.reading import Reading
 from textcls.data import ReadOptions, open_table
 from textcls.data.columns import ANSWER, ANSWERED_BY, PROBABILITY
+from textcls.data.given_labels import present
 from textcls.data.rows import Row
 from textcls.data.targets import TargetOptions
 from textcls.display.text import listed
 from textcls.errors import ConfigError, InputError
-from textcls.evaluation.label_set_evaluation import present
 from textcls.model.labels import unpaired_surrogate
 
 # The columns that answers are written to.

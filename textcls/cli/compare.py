@@ -15,6 +15,7 @@ from textcls.cli.options import (
 )
 from textcls.cli.reading import Reading
 from textcls.data import TargetOptions
+from textcls.data.given_labels import present
 from textcls.data.memory import Readable
 from textcls.data.rows import Row
 from textcls.display.plain_data import json_line
@@ -24,7 +25,6 @@ from textcls.errors import InputError
 from textcls.evaluation import metrics
 from textcls.evaluation.comparison.compare import compared
 from textcls.evaluation.comparison.sides import Labels, ModelSide, Side, is_several, sides_of
-from textcls.evaluation.label_set_evaluation import present
 from textcls.model.classifier import Text
 from textcls.model.label_paths import label_columns
 from textcls.model.text_columns import and_, misspelt_in_file

@@ -13,13 +13,13 @@ from textcls.cli.options import PATH, new_label_column_option, new_text_column_o
 from textcls.cli.outputs import TABLE
 from textcls.cli.reading import Reading
 from textcls.data import compression, formats
+from textcls.data.given_labels import present
 from textcls.data.labelled import LabelledRow
 from textcls.data.targets import Target, TargetOptions
 from textcls.display.html import label_page
 from textcls.display.text import plural
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation.data_quality.label_audit import SuspectRow
-from textcls.evaluation.label_set_evaluation import present
 from textcls.labelling.answers import OWN_FIELDS, Annotation, AnnotationsFile, Chosen
 from textcls.labelling.given import GivenAnswers
 from textcls.labelling.http import Server

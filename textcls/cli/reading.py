@@ -24,6 +24,7 @@ from textcls.data import (
     open_targets,
     texts_of,
 )
+from textcls.data.given_labels import present
 from textcls.data.known_labels import label_sets_if_known
 from textcls.data.label_names import LabelNames
 from textcls.data.labelled import Usual
@@ -33,7 +34,6 @@ from textcls.display.terminal.console import stderr_console
 from textcls.display.terminal.progress import counted
 from textcls.display.text import visible
 from textcls.errors import ConfigError, InputError
-from textcls.evaluation.label_set_evaluation import present
 from textcls.model.artifact import LABELS_WRITTEN, ModelInfo
 from textcls.model.label_paths import label_columns
 

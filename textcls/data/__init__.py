@@ -23,6 +23,7 @@
     targets.py    the label or labels that a row gives, and how to detect their form
     places.py     where each row is, for messages
     labelled.py   texts with their labels
+    given_labels.py  labels that a program gives with texts, checked and read as the model has them
     known_labels.py  texts with their label sets, if these are known
     writing.py    a file or standard output that takes rows and answers
 

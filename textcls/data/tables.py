@@ -124,6 +124,8 @@ def open_tables(
     """
     options, bad = options or ReadOptions(), bad or BadRows()
     every = [one for path in paths for one in _each(path)]
+    if not every:
+        raise InputError("There is nothing to read: name at least one file.")
     with ExitStack() as stack:
         names, contents = [], []
         for path in every:

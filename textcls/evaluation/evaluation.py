@@ -1,19 +1,19 @@
 """Evaluate a model on labelled rows, as `textcls evaluate` and `textcls.evaluate` do."""
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, overload
 
 import numpy as np
 
 from textcls._util.in_notebooks import InNotebooks
-from textcls.errors import ConfigError, InputError
+from textcls.data.given_labels import Labels, as_known, with_one_label
+from textcls.errors import ConfigError
 from textcls.evaluation import label_set_evaluation, metrics, selective_prediction
 from textcls.evaluation.answers import answers
-from textcls.evaluation.known_labels import as_known
 from textcls.evaluation.label_paths import PathEvaluation, evaluate_paths
-from textcls.evaluation.label_set_evaluation import Labels, LabelSetEvaluation
+from textcls.evaluation.label_set_evaluation import LabelSetEvaluation
 from textcls.evaluation.label_thresholds import Goal
 from textcls.evaluation.learned_rows import LearnedRows, unsuited_for_thresholds
 from textcls.evaluation.metrics import ClassificationReport
@@ -21,9 +21,7 @@ from textcls.evaluation.selective_prediction import OperatingPoint
 from textcls.evaluation.unknown_labels import unknown_labels
 from textcls.model.classifier import Classifier, Text, require_classifier
 from textcls.model.label_paths import LabelPaths
-from textcls.model.labels import is_missing
 from textcls.model.prediction import checked_threshold
-from textcls.model.sequences import Text_T, pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,30 +160,6 @@ def evaluate_labels(
     tree = classifier.tree if label_path is None else LabelPaths(classifier.labels, label_path)
     labelled = as_known(with_one_label(classifier.read_rows(rows)), classifier.info)
     return _evaluate_labels(classifier, labelled, target_precision, threshold, tree)
-
-
-def is_label_set(label: object) -> bool:
-    """Return whether a row has, or may have, several labels."""
-    return isinstance(label, list | tuple | set | frozenset | Mapping)
-
-
-def with_one_label(rows: Iterable[tuple[Text_T, Any]]) -> Iterator[tuple[Text_T, str]]:
-    """Yield the rows for a model with one label per text.
-
-    Raises:
-        InputError: one of them is not such a pair, or has several labels, or one that is not a string.
-    """
-    for i, (text, label) in enumerate(pairs(rows)):
-        if is_label_set(label):
-            raise InputError(
-                f"Row {i} has labels in a {type(label).__name__}, and this model gives one label per text."
-            )
-        if is_missing(label):
-            raise InputError(f"Row {i} has no label; leave it out.")
-        if not isinstance(label, str):
-            kind = type(label).__name__
-            raise InputError(f"Row {i} has a label that is not a string but {kind}; give str(label).")
-        yield text, label
 
 
 def _evaluate_labels(

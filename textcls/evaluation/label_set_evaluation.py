@@ -1,6 +1,6 @@
 """Evaluate a model that may give several labels on labelled rows."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -8,19 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcls._util.in_notebooks import InNotebooks
+from textcls.data.given_labels import Labels, as_known, label_set, present
 from textcls.errors import InputError
 from textcls.evaluation import label_set_metrics
 from textcls.evaluation.answers import answers
-from textcls.evaluation.known_labels import as_known
 from textcls.evaluation.label_set_metrics import LabelSetReport
 from textcls.evaluation.label_thresholds import EXPECTED_ROWS, Goal, counted, reaching
 from textcls.evaluation.learned_rows import LearnedRows
 from textcls.evaluation.unknown_labels import names_of, unknown_labels
 from textcls.model.classifier import Classifier, Text
-from textcls.model.label_sets import LabelSet, of_python
-
-# The labels of a text: all of them, or the probability of each.
-Labels = Collection[str] | Mapping[str, float]
 
 # If fewer rows have a label, what a threshold reaches on them is a matter of luck.
 FEW_ROWS: Final = 20
@@ -144,29 +140,6 @@ def choose(goal: Goal, probabilities: NDArray[np.floating[Any]], gold: NDArray[n
 def few_rows_sentence(few: Sequence[str]) -> str:
     """State which labels have fewer than `FEW_ROWS` rows, if thresholds were chosen."""
     return f"Under {FEW_ROWS} rows have {names_of(few)}: there the threshold rests on the probabilities as well."
-
-
-def label_set(labels: Labels, row: int) -> LabelSet:
-    """Return the labels of a row with their probabilities.
-
-    Raises:
-        InputError: they are not labels.
-    """
-    if isinstance(labels, str):
-        raise InputError(
-            f"Row {row} has the string {labels!r} for a label, and this model may give several; write [{labels!r}]."
-        )
-    if not isinstance(labels, Mapping | Collection):
-        raise InputError(f"Row {row} has a {type(labels).__name__} instead of a list of labels.")
-    found = of_python(labels)
-    if isinstance(found, str):
-        raise InputError(f"The labels of row {row} {found}.")
-    return found
-
-
-def present(labels: LabelSet) -> frozenset[str]:
-    """Return the labels of a row that count as present: those with a probability of at least a half."""
-    return frozenset(name for name, share in labels.items() if share >= 0.5)
 
 
 def indicators(sets: Sequence[Collection[str]], names: Sequence[str]) -> tuple[NDArray[np.bool_], tuple[str, ...]]:

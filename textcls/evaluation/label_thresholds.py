@@ -7,6 +7,7 @@ have a label, either is a matter of luck, so rows can count as their probabiliti
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -46,8 +47,8 @@ class Goal:
     share: float
 
     def __post_init__(self) -> None:
-        if not 0 < self.share <= 1:
-            raise ConfigError(f"A target {self.measure} is a number above 0 and up to 1, not {self.share}.")
+        if not isinstance(self.share, Real) or not 0 < self.share <= 1:
+            raise ConfigError(f"A target {self.measure} is a number above 0 and up to 1, not {self.share!r}.")
 
     @classmethod
     def of(cls, precision: float | None, recall: float | None) -> "Goal | None":

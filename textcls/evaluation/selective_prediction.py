@@ -8,6 +8,7 @@ The bound of the precision is that of Clopper and Pearson (1934), computed by Sc
 """
 
 from dataclasses import asdict, dataclass
+from numbers import Real
 from typing import Any, Final
 
 import numpy as np
@@ -83,8 +84,8 @@ def choose(target: float, confidence: Floats, right: Bools) -> tuple[OperatingPo
     Raises:
         ConfigError: the target is not a share, or there are no rows.
     """
-    if not 0 <= target <= 1:
-        raise ConfigError(f"A target precision is a number from 0 to 1, not {target}.")
+    if not isinstance(target, Real) or not 0 <= target <= 1:
+        raise ConfigError(f"A target precision is a number from 0 to 1, not {target!r}.")
     if not len(confidence):
         raise ConfigError("There are no rows to choose a threshold on.")
     cuts = Cuts(confidence, right)

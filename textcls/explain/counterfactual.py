@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from textcls.errors import TooLargeError
+from textcls.errors import InputError, TooLargeError
 from textcls.explain.column_changes import MOST_TRIED, ColumnChange, column_changes
 from textcls.explain.intervention import Span, exchange
 from textcls.explain.wanted_answer import WantedAnswer
@@ -153,7 +153,7 @@ def counterfactual(
         text: the text; its row, if there are columns beside it.
         label: if a text may have several labels, the one to be lost, by default the most probable; if labels are paths
             of a tree, a node: the labels below it, together more probable than all others, are to be so no longer.
-            Otherwise it is the answer.
+            Otherwise the answer itself is to be lost, whichever label is named.
         against: the label, or node, to be answered instead; by default any other.
         groups: words that may be exchanged for each other; without any, tokens are only left out.
         seconds: the time limit of the search; None for no limit.
@@ -164,6 +164,8 @@ def counterfactual(
         InputError: something other than a text was given.
         TooLargeError: the search took longer than allowed.
     """
+    if isinstance(text, list | tuple):
+        raise InputError(f"A {type(text).__name__} is not one text: pass one of its items.")
     deadline = math.inf if seconds is None else monotonic() + seconds
     prediction = classifier.predict(text, explain=True, threshold=threshold)
     wanted = WantedAnswer.of(classifier, prediction, label, against)

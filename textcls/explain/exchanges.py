@@ -5,12 +5,15 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from textcls.errors import InputError
 from textcls.explain.intervention import Span, exchange
 from textcls.explain.word_groups import Groups, Term, runs
 from textcls.model import tokenizer
 from textcls.model.classifier import Classifier
 from textcls.model.excerpts import Excerpt, excerpt
+from textcls.model.sequences import require_texts
 
 # The number of texts per word that are asked about, the first that contain it; longer ones are cut.
 MOST_TEXTS: Final = 200
@@ -70,10 +73,16 @@ def compare_exchanged(classifier: Classifier, texts: Iterable[str], groups: Grou
         classifier: the model.
         texts: the texts, read once; for each word the first 200 that contain it are kept.
         groups: words that may stand for each other (`textcls.explain.word_groups.read_groups`).
+
+    Raises:
+        InputError: something other than a sequence of texts was given.
     """
+    require_texts(texts)
     held: dict[tuple[int, Term], list[str]] = {(g, term): [] for g, group in enumerate(groups) for term in group}
     count = 0
     for text in texts:
+        if not isinstance(text, str):
+            raise InputError(f"Text {count} is not a string but {type(text).__name__}.")
         count += 1
         part = text[:MOST_CHARACTERS]
         tokens = set(tokenizer.tokenize(part))
@@ -97,12 +106,12 @@ def _compared(
     classifier: Classifier, groups: Groups, group: int, term: Term, texts: Sequence[str]
 ) -> Iterator[Exchange]:
     """Yield the effects on these texts of exchanging `term` for each other word of its group."""
-    before = np.array([answer.probabilities for answer in classifier.predict(texts)], np.float64)
+    first, before = _answers(classifier, texts)
     for other in groups[group]:
         if other == term:
             continue
         changed = [_exchanged(classifier, text, term, other) for text in texts]
-        after = np.array([answer.probabilities for answer in classifier.predict(changed)], np.float64)
+        second, after = _answers(classifier, changed)
         difference = after - before
         label = int(np.abs(difference.mean(0)).argmax())
         most = int(np.abs(difference[:, label]).argmax())
@@ -112,13 +121,20 @@ def _compared(
             word=str(term),
             by=str(other),
             texts=len(texts),
-            changed=int((before.argmax(1) != after.argmax(1)).sum()),
+            changed=sum(one != another for one, another in zip(first, second, strict=True)),
             label=classifier.labels[label],
             difference=float(difference[:, label].mean()),
             error=float(difference[:, label].std(ddof=1) / len(texts) ** 0.5) if len(texts) > 1 else 0.0,
             largest=float(difference[most, label]),
             example=excerpt(texts[most], spans[at][0], spans[at + len(term) - 1][1]),
         )
+
+
+def _answers(classifier: Classifier, texts: Sequence[str]) -> tuple[list[set[str]], NDArray[np.float64]]:
+    """Return the label of each text, or its labels, and the probabilities [texts, labels]."""
+    found = classifier.predict(texts)
+    labels = [set(answer.assigned) if answer.several else {answer.label} for answer in found]
+    return labels, np.array([answer.probabilities for answer in found], np.float64)
 
 
 def _exchanged(classifier: Classifier, text: str, term: Term, other: Term) -> str:

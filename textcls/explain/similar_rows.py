@@ -6,7 +6,7 @@ they share no word that counts. So "the" makes no texts alike, and every row com
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from heapq import nlargest
 from itertools import islice
@@ -15,9 +15,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from textcls.data.given_labels import Labels, with_labels_if_known
 from textcls.errors import InputError
 from textcls.model import tokenizer
-from textcls.model.classifier import Classifier
+from textcls.model.classifier import Classifier, Text
 from textcls.model.explanation import Attribution, Explanation
 
 # The number of rows explained at once, and of shared words reported.
@@ -26,7 +27,7 @@ SHOWN_WORDS: Final = 8
 LISTED: Final = 5
 
 # A text, and its label or labels.
-LabelledText = tuple[str, str | Collection[str] | None]
+LabelledText = tuple[Text, str | Labels | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ def similar_rows(
         most: at most this many are returned, of the label and of others.
 
     Raises:
-        InputError: there are no rows.
+        InputError: there are no rows, or one is not a pair of a text and its label, or its labels, or None.
     """
     labels = {explanation.labels[i] for i in explanation.below(attribution.label)}
     own = _added(explanation, attribution)
@@ -137,11 +138,11 @@ class _Row:
 
 
 def _explained(classifier: Classifier, rows: Iterable[LabelledText], attribution: Attribution) -> Iterator[_Row]:
-    numbered = enumerate(rows, 1)
+    numbered = enumerate(with_labels_if_known(rows, classifier.info), 1)
     while some := list(islice(numbered, SOME)):
         explanations = classifier.explain([text for _, (text, _) in some])
         for (number, (_, label)), explanation in zip(some, explanations, strict=True):
-            labels = (label,) if isinstance(label, str) else tuple(label or ())
+            labels = (label,) if isinstance(label, str) else tuple(sorted(label or ()))
             yield _Row(number, labels, explanation.text, _added(explanation, attribution))
 
 

@@ -103,12 +103,16 @@ class Classifier(InNotebooks):
         return full_name(self.labels, self.tree, label)
 
     @classmethod
-    def from_bytes(cls, data: bytes, path: str | Path) -> "Classifier":
+    def from_bytes(cls, data: bytes | bytearray | memoryview, path: str | Path) -> "Classifier":
         """Load the model file whose content is `data`; messages name it `path`.
 
         Raises:
+            InputError: `data` is no bytes.
             ArtifactError: it is damaged, not a textcls model, or of a newer format.
         """
+        if not isinstance(data, bytes | bytearray | memoryview):
+            raise InputError(f"The content of a model file is bytes, not {type(data).__name__}.")
+        data = bytes(data)
         graph = Graph.from_bytes(data, Path(path))
         self_test(graph)
         found = cls(graph)

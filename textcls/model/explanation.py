@@ -164,8 +164,8 @@ class Attribution:
         Raises:
             ConfigError: `k` is negative.
         """
-        if k is not None and k < 0:
-            raise ConfigError(f"k must be 0 or more, not {k}.")
+        if k is not None and (type(k) is not int or k < 0):
+            raise ConfigError(f"k must be a whole number from 0, not {k!r}.")
         return np.argsort(-np.abs(self.values), kind="stable")[:k]
 
     def share(self, tokens: NDArray[np.int64] | NDArray[np.bool_]) -> float:

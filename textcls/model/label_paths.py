@@ -82,7 +82,7 @@ def full_name(labels: Collection[str], tree: "LabelPaths | None", name: str) -> 
     Raises:
         ConfigError: several nodes have this last part.
     """
-    if tree is None or name in labels:
+    if tree is None or name in labels or not isinstance(name, str):
         return name
     sign = tree.separator.strip()
     plain = name.strip()
@@ -104,7 +104,7 @@ def labels_below(labels: Sequence[str], tree: "LabelPaths | None", name: str) ->
     Raises:
         ConfigError: there is neither such a label nor such a node.
     """
-    if tree is None or name in labels:
+    if tree is None or name in labels or not isinstance(name, str):
         return [label_number(labels, name)]
     full = full_name(labels, tree, name)
     if below := [labels.index(full)] if full in labels else tree.below(full):

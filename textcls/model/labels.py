@@ -113,6 +113,8 @@ def label_number(labels: Sequence[str], label: str, nodes: Iterable[str] = ()) -
     Raises:
         ConfigError: there is no such label.
     """
+    if not isinstance(label, str):
+        raise ConfigError(f"A label is named by a string, not {label!r}.")
     if label in labels:
         return labels.index(label)
     if below := next((one for one in labels if one.startswith(f"{label}{BETWEEN_LEVELS}")), None):

@@ -82,25 +82,6 @@ def pairs(rows: Iterable[tuple[Text_T, T]]) -> Iterator[tuple[Text_T, T]]:
         yield text, target
 
 
-def pairs_with_labels_if_known(
-    rows: Iterable[tuple[Text_T, Any]],
-) -> Iterator[tuple[Text_T, str | Collection[str] | None]]:
-    """Yield rows, each a text and its label or labels, or None if they are not known.
-
-    Raises:
-        InputError: one of them is something else.
-    """
-    for i, (text, label) in enumerate(pairs(rows)):
-        names = (label,) if isinstance(label, str) or not isinstance(label, Collection) else label
-        odd = next((name for name in names if name is not None and not isinstance(name, str)), None)
-        if odd is not None:
-            raise InputError(
-                f"Row {i} has a label that is not a string but {type(odd).__name__}: give str(label), or None where it "
-                "is not known."
-            )
-        yield text, label
-
-
 def require_top(top: object) -> None:
     """Refuse an invalid number of strongest items.
 

@@ -195,6 +195,8 @@ def test_weights_of_labels_stand_in_the_order_of_the_labels_and_are_1_where_none
     assert rules.label_weights({"b": 2.0}, ["a", "b"]) == (1.0, 2.0)
     with pytest.raises(ConfigError, match="class_weight has a weight for 'z', which no training row has"):
         rules.label_weights({"z": 2.0}, ["a", "b"])
+    with pytest.raises(ConfigError, match="All weights of class_weight are 0"):
+        rules.label_weights({"a": 0, "b": 0}, ["a", "b"])
 
 
 def test_thresholds_are_chosen_for_several_labels_alone() -> None:

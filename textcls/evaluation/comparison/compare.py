@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from textcls._util.in_notebooks import InNotebooks
+from textcls.data.given_labels import Labels as LabelsOfRow
+from textcls.data.given_labels import is_label_set, label_set, present, warned, with_one_label
 from textcls.data.label_names import LabelNames
 from textcls.data.rows import BadRows
 from textcls.errors import InputError
@@ -17,11 +19,8 @@ from textcls.evaluation.comparison.figures import figures_of
 from textcls.evaluation.comparison.paired import Agreement, Difference
 from textcls.evaluation.comparison.sides import FileSide, Labels, ModelSide, Side, SideAnswers, is_several, sides_of
 from textcls.evaluation.comparison.words import EXPLAINED, ChangedWord, Flip, changed_words, explained
-from textcls.evaluation.evaluation import is_label_set, with_one_label
 from textcls.evaluation.intervals import CHANCE
-from textcls.evaluation.known_labels import warned
-from textcls.evaluation.label_set_evaluation import Labels as LabelsOfRow
-from textcls.evaluation.label_set_evaluation import label_set, present, which_of
+from textcls.evaluation.label_set_evaluation import which_of
 from textcls.evaluation.learned_rows import LearnedRows
 from textcls.evaluation.unknown_labels import unknown_labels
 from textcls.model.classifier import Classifier, Text

@@ -4,12 +4,13 @@ Shapes: N rows.
 """
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from textcls.data.given_labels import Labels, with_labels_if_known
 from textcls.errors import InputError
 from textcls.evaluation import intervals
 from textcls.evaluation.drift.columns import ColumnCounts, ColumnShare
@@ -24,9 +25,8 @@ from textcls.evaluation.learned_rows import LearnedRows
 from textcls.jobs.batch.chunks import chunked
 from textcls.model import tokenizer
 from textcls.model.artifact import ModelInfo
-from textcls.model.classifier import Classifier, require_classifier
+from textcls.model.classifier import Classifier, Text, require_classifier
 from textcls.model.explanation import Explanation
-from textcls.model.sequences import pairs_with_labels_if_known
 
 # Texts count as being of another kind if the accuracy may be off by this much because of it.
 _OFF: Final = 0.05
@@ -140,14 +140,14 @@ class Drift:
 
 def measure_drift(
     classifier: Classifier,
-    rows: Iterable[tuple[str, str | Collection[str] | None]],
+    rows: Iterable[tuple[Text, str | Labels | None]],
     before: Iterable[str] | None = None,
 ) -> Drift:
     """Measure how new texts differ from held-out rows, and which accuracy is to be expected on them.
 
     Args:
         classifier: a model that `textcls train` has made.
-        rows: the new texts, each with its label if it is known, or its labels if a text may have several.
+        rows: the new texts, each with its label, or its labels if a text may have several; None if not known.
         before: texts of the training, whose words are then compared.
 
     Raises:
@@ -159,7 +159,7 @@ def measure_drift(
     require_classifier(classifier)
     held_out = HeldOutSummary.of_model(classifier.info)
     seen, learned = _Seen(classifier.info), LearnedRows(classifier.info)
-    for chunk in chunked(learned.over(classifier.read_rows(pairs_with_labels_if_known(rows)))):
+    for chunk in chunked(learned.over(with_labels_if_known(classifier.read_rows(rows), classifier.info))):
         explanations = classifier.explain([text for text, _ in chunk])
         for (_, label), explanation in zip(chunk, explanations, strict=True):
             seen.add(explanation, label)
@@ -208,14 +208,14 @@ class _Seen:
         self.unknown_words: set[str] = set()
         self.columns = ColumnCounts(info)
 
-    def add(self, explanation: Explanation, label: str | Collection[str] | None) -> None:
+    def add(self, explanation: Explanation, label: str | frozenset[str] | None) -> None:
         words = [tokenizer.lower(explanation.text[start:end]) for start, end in explanation.spans]
         unknown = {word for word, known in zip(words, explanation.known.tolist(), strict=True) if not known}
         assigned = self._assigned(explanation)
         self.assigned.append(assigned)
         self.scores.append(float(explanation.probability_values.max()))
         if label is not None:
-            right = {label} if isinstance(label, str) else set(label)
+            right = {label} if isinstance(label, str) else label
             self.right.append(right == {self._names[i] for i in assigned})
             self.unknown_labels |= right - set(self._names)
         self.lengths.append(len(words))

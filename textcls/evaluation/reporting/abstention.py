@@ -1,6 +1,7 @@
 """How many rows a model answers, how many of them correctly, and what that costs, threshold by threshold."""
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Final
 
 import numpy as np
@@ -41,7 +42,7 @@ class Costs:
     abstention: float = 1.0
 
     def __post_init__(self) -> None:
-        if not (0 <= self.abstention < float("inf") and 0 <= self.error < float("inf")):
+        if not all(isinstance(cost, Real) and 0 <= cost < float("inf") for cost in (self.error, self.abstention)):
             raise ConfigError("Costs are numbers of 0 or more.")
 
     def of(self, point: OperatingPoint) -> float:

@@ -4,11 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, overload
 
+from textcls.data.given_labels import Labels, as_known, label_set, present, with_one_label
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation import metrics
-from textcls.evaluation.evaluation import with_one_label
-from textcls.evaluation.known_labels import as_known
-from textcls.evaluation.label_set_evaluation import Labels, label_set, present
 from textcls.evaluation.learned_rows import LearnedRows
 from textcls.evaluation.reporting.abstention import USUAL_COSTS, Costs
 from textcls.evaluation.reporting.answers import AnsweredRows, RowSummary, answered

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
+from numbers import Real
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from textcls.data.given_labels import Labels, with_labels_if_known
 from textcls.errors import ConfigError, InputError
 from textcls.explain.global_explanation.decisions import Decisions
 from textcls.explain.global_explanation.summary import DecidingWord, GlobalExplanation, LabelExplanation
@@ -20,7 +22,7 @@ from textcls.model.classifier import Classifier, Text, require_classifier
 from textcls.model.columns import named_cell
 from textcls.model.explanation import Explanation, added_by_parts
 from textcls.model.labels import label_number
-from textcls.model.sequences import pairs_with_labels_if_known, require_top
+from textcls.model.sequences import require_top
 
 # A deciding word decides more than this share of the answers of its label, and at least this many of them.
 DECIDING_SHARE: Final = 0.10
@@ -33,7 +35,7 @@ CHUNK: Final = 128
 
 def explain_globally(
     classifier: Classifier,
-    rows: Iterable[tuple[Text, str | Collection[str] | None]],
+    rows: Iterable[tuple[Text, str | Labels | None]],
     *,
     top: int = 10,
     deciding_share: float = DECIDING_SHARE,
@@ -45,7 +47,8 @@ def explain_globally(
     Args:
         classifier: the model.
         rows: texts with their labels, None if a text has none; read once. A bounded sample of them is kept in memory to
-            look for shortcuts. If a text may have several labels: with all of its labels, None if they are not known.
+            look for shortcuts. If a text may have several labels: with all of its labels, or the probability of each,
+            of which those from 1/2 on count; None if they are not known.
         top: words, and pairs, for and against each label.
         deciding_share: a word that decides more than this share of a label's answers is reported as deciding.
         labels: those to explain, in this order; all by default.
@@ -63,7 +66,7 @@ def explain_globally(
     """
     require_classifier(classifier)
     require_top(top)
-    if not 0 <= deciding_share < 1:
+    if not isinstance(deciding_share, Real) or not 0 <= deciding_share < 1:
         raise ConfigError(f"deciding_share is a share from 0 and below 1, not {deciding_share!r}.")
     if isinstance(labels, str):
         raise ConfigError(f"labels are a list of labels, as in [{labels!r}], not one string.")
@@ -71,7 +74,7 @@ def explain_globally(
     auditor, telling = ShortcutAuditor(classifier), TellingColumns(classifier.info.columns)
     for name in labels or ():
         label_number(classifier.labels, name)  # Refused before the rows are read.
-    remaining = pairs_with_labels_if_known(rows)
+    remaining = with_labels_if_known(rows, classifier.info)
     while chunk := list(islice(remaining, CHUNK)):
         explanations = classifier.explain([text for text, _ in chunk])
         for explanation, (_, label) in zip(explanations, chunk, strict=True):

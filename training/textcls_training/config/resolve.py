@@ -276,13 +276,16 @@ def label_weights(given: ClassWeight, names: Sequence[str]) -> LabelWeights:
     """Return the weights of labels in the order of `names`; 1 for a label without one.
 
     Raises:
-        ConfigError: a label that is not in `names` has a weight.
+        ConfigError: a label that is not in `names` has a weight, or all weights are 0.
     """
     if isinstance(given, str):
         return given
     if strangers := sorted(set(given) - set(names)):
         raise ConfigError(f"class_weight has a weight for {strangers[0]!r}, which no training row has.")
-    return tuple(given.get(name, 1.0) for name in names)
+    found = tuple(given.get(name, 1.0) for name in names)
+    if not any(found):
+        raise ConfigError("All weights of class_weight are 0; a label counts only with a weight above 0.")
+    return found
 
 
 def _row_features(config: TrainConfig, texts: Sequence[str], impl: Trainers) -> FeatureConfig:

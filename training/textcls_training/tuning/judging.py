@@ -7,11 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from textcls.api.tuning import Measure
+from textcls.data.given_labels import present
 from textcls.errors import ConfigError
 from textcls.evaluation import metrics
 from textcls.evaluation.comparison.paired import numbered
 from textcls.evaluation.comparison.sides import Labels
-from textcls.evaluation.label_set_evaluation import present, which_of
+from textcls.evaluation.label_set_evaluation import which_of
 from textcls.evaluation.label_set_intervals import label_set_figures
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.pipeline.trials import Trained, answered_labels, answered_sets
