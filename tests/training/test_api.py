@@ -244,3 +244,15 @@ def test_a_row_of_weight_0_is_as_if_it_was_not_there(tmp_path: Path) -> None:
     textcls.train(TEXTS, LABELS, tmp_path / "n.onnx", weights=[1.0] * len(TEXTS), **SMALL)
     assert (tmp_path / "m.onnx").read_bytes() == (tmp_path / "n.onnx").read_bytes()
     assert found.info.training["rows"] == len(TEXTS)
+
+
+def test_columns_that_give_the_label_away_and_balanced_weights_of_several_labels_are_warned_of(tmp_path: Path) -> None:
+    words = {"parcel": "a", "card": "b"}
+    rows = [{"text": f"{word} {i}", "told": label} for i in range(20) for word, label in words.items()]
+    labels = [row["told"] for row in rows]
+    small: dict[str, Any] = {"epochs": 1, "vectors": "none", "ngrams": "none", "dim": 8}
+    with pytest.warns(UserWarning, match="The column 'told' alone gives away the label of 100% of the rows"):
+        textcls.train(rows, labels, tmp_path / "a.onnx", columns=["told"], **small)
+    texts, sets = [row["text"] for row in rows], [[label] for label in labels]
+    with pytest.warns(UserWarning, match="Balanced weights rank rare labels worse"):
+        textcls.train(texts, sets, tmp_path / "b.onnx", class_weight="balanced", **small)

@@ -421,6 +421,7 @@ def test_labels_may_be_yielded() -> None:
         ([["a", "b"], ["a"]] * 30, "make an indicator matrix of them with MultiLabelBinarizer"),
         ([{"a", "b"}, {"a"}] * 30, "make an indicator matrix of them with MultiLabelBinarizer"),
         (pandas.Series(["a", 1] * 30, dtype=object), "labels of several types, 'int' and 'str'"),
+        (["a", 1] * 30, "labels of several types, 'int' and 'str'"),
     ],
 )
 def test_labels_of_odd_shapes_and_types_are_told(y: Any, said: str) -> None:

@@ -11,6 +11,7 @@ from textcls.display.terminal.console import notebook_console
 from textcls.display.text import plural
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation.data_quality.label_audit import LabelAudit
+from textcls.explain import telling_columns
 from textcls.model.classifier import Classifier, Text
 from textcls.model.columns import KINDS, Column, Kind
 from textcls.model.label_sets import LabelSet, of_python, weight
@@ -27,6 +28,7 @@ from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
 from textcls_training.fit.calibration import MIN_ROWS
 from textcls_training.fit.progress import progress_on
 from textcls_training.pipeline import training as pipeline
+from textcls_training.pipeline.preparing import BALANCED
 from textcls_training.pipeline.training_report import TrainReport
 
 # The target of a text: its label, or all its labels, or the probability of each.
@@ -75,6 +77,7 @@ def train(
         more = unlabelled_texts(others, names, apart, config.unlabelled_rows, probabilities, several=several)
     elif probabilities is not None:
         raise ConfigError("probabilities needs the texts they belong to; pass those as unlabelled.")
+    _warn_of(given, config)
     kept, earlier = (None if path is None else Path(path) for path in (state, from_state))
     with progress_on(notebook_console()) as callback:
         report = pipeline.train(
@@ -96,6 +99,18 @@ def _check_needs(options: Collection[str], config: TrainConfig, arguments: Mappi
     given = [name for name, value in arguments.items() if value is not None]
     if (found := unmet(options, [*given, *mixing])) is not None:
         raise ConfigError(f"{found[0]} needs {found[1]}; pass that as well, or leave it out.")
+
+
+def _warn_of(given: LabelledTexts, config: TrainConfig) -> None:
+    """Warn of columns that give the label away, and of balanced weights where a text may have several labels."""
+    said: list[str] = []
+    if given.label_sets is not None:
+        said = [BALANCED] if config.class_weight == "balanced" else []
+    elif given.columns and given.labels:
+        telling = telling_columns.telling(given.columns, given.cells, given.labels)
+        said = [sentence for sentences in telling.values() for sentence in sentences]
+    for sentence in said:
+        warnings.warn(sentence, stacklevel=4)
 
 
 def warn_if_not_calibrated(report: TrainReport) -> None:

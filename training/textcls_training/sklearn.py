@@ -318,8 +318,8 @@ def _dense(y: Any) -> NDArray[Any]:
         raise ValueError(f"Input y contains NaN: row {missing} has no label.")
     if found.ndim == 1 and found.dtype == object and any(isinstance(row, Set | Mapping) for row in found):
         raise ValueError("Rows of y hold sets of labels; make an indicator matrix of them with MultiLabelBinarizer.")
-    if found.ndim == 1 and found.dtype == object and len({isinstance(label, str) for label in found}) == 2:
-        kinds = sorted({type(label).__name__ for label in found})
+    if found.ndim == 1 and len({isinstance(label, str) for label in objects}) == 2:
+        kinds = sorted({type(label).__name__ for label in objects})
         raise ValueError(f"y has labels of several types, {and_(kinds)}; make all of them strings.")
     if found.ndim == 2 and found.dtype == object:
         # Nullable and Arrow types become objects.
