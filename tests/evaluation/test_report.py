@@ -421,6 +421,10 @@ def test_a_column_may_be_called_as_a_kind_of_rows_is(classifier: Classifier) -> 
 def test_columns_have_a_value_for_each_row(classifier: Classifier) -> None:
     with pytest.raises(InputError, match=r"The column 'source' has 1 values, and there are 2 rows\."):
         textcls.report(classifier, [("a", "billing"), ("b", "sales")], columns={"source": ["web"]})
+    wrong: tuple[tuple[Any, str], ...] = ((3, "not a sequence but int"), (iter("ab"), "iterator, which is read once"))
+    for column, said in wrong:
+        with pytest.raises(InputError, match=said):
+            textcls.report(classifier, [("a", "billing"), ("b", "sales")], columns={"source": column})
     with pytest.raises(InputError, match=r"There are no rows\."):
         textcls.report(classifier, [])
 

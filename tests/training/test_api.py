@@ -133,6 +133,7 @@ def test_weights_count_and_a_target_moves_thresholds(tmp_path: Path) -> None:
         ({"class_weight": {"z": 2}}, ConfigError, "class_weight has a weight for 'z', which no training row"),
         ({"target_precision": 0.9}, ConfigError, "A target precision needs rows with several labels"),
         ({"labels": ["x"] * 24}, InputError, "have only the label 'x'"),
+        ({"rationales": 3}, InputError, "The rationales are not a sequence but int"),
         ({"rationales": [None]}, InputError, "There are 24 texts and 1 rationales"),
         ({"rationales": [*[None] * 23, ["card"]]}, InputError, "rationales[23]: the text does not contain 'card'"),
         (

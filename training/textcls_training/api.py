@@ -322,6 +322,7 @@ def _check_strings(values: Sequence[object], what: str) -> None:
 
 
 def _spans(rationales: Iterable[object], texts: Sequence[str]) -> list[Spans]:
+    require_sequence(rationales, "rationales")
     rationales = as_list(rationales)
     if len(rationales) != len(texts):
         raise InputError(f"There are {len(texts)} texts and {len(rationales)} rationales; one a text is needed.")

@@ -1,6 +1,6 @@
 """Make a report on a model from texts and their labels, as `textcls report` and `textcls.report` do."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import replace
 from typing import Any, overload
 
@@ -17,6 +17,7 @@ from textcls.evaluation.reporting.set_answers import SetAnswers
 from textcls.evaluation.reporting.slices import MISSING
 from textcls.model.classifier import Classifier, Text, require_classifier
 from textcls.model.columns import names_of_cells, unpack
+from textcls.model.sequences import require_sequence
 
 
 # A str is itself a collection of str; the first matching signature counts.
@@ -125,6 +126,9 @@ def _kinds(
 
 def _checked(found: AnsweredRows[Any, Any], columns: Mapping[str, Sequence[object]] | None) -> AnsweredRows[Any, Any]:
     for name, column in (columns or {}).items():
+        require_sequence(column, f"values of {name!r}")
+        if not isinstance(column, Sized):
+            raise InputError(f"The values of {name!r} are a {type(column).__name__}, which is read once: pass a list.")
         if len(column) != len(found.texts):
             raise InputError(
                 f"The column {name!r} has {len(column):,} values, and there are {len(found.texts):,} rows."
