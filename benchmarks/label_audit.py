@@ -105,9 +105,10 @@ def measured(
     answered = answered_twice(given, TrainConfig())
     label_R = answered.label_R
     judged = answered.judge()
-    doubts = {OURS: np.maximum(judged.doubt_R, -1e9)}  # The only row of a label cannot be judged.
+    doubts = {OURS: judged.doubt_R}
+    held_R = answered.first_RC.any(1)  # The only row of a label is never held out, and no method judges it.
     for of, probability_RC in (("textcls", answered.first_RC), ("TF-IDF", tfidf(texts, label_R))):
-        normal_RC = probability_RC / probability_RC.sum(1, keepdims=True)
+        normal_RC = probability_RC / np.where(held_R, probability_RC.sum(1), 1)[:, None]
         for method in ("self_confidence", "normalized_margin"):
             name = f"cleanlab {method.replace('_', ' ')}, {of}"
             doubts[name] = -get_label_quality_scores(label_R, normal_RC, method=method)
@@ -119,7 +120,8 @@ def measured(
         "rightly": int(wrong_R[listed].sum()),
         "doubted": doubted(listed[~wrong_R[listed]], judged, names, answered.names, judged_RC),
     }
-    return {name: 100 * float(average_precision_score(wrong_R, doubt_R)) for name, doubt_R in doubts.items()}, counts
+    precision = {name: average_precision_score(wrong_R[held_R], doubt_R[held_R]) for name, doubt_R in doubts.items()}
+    return {name: 100 * float(found) for name, found in precision.items()}, counts
 
 
 def doubted(
