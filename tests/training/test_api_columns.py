@@ -14,6 +14,8 @@ from textcls.model.classifier import Text
 from textcls.model.prediction import explanation_of
 from textcls_training.sklearn import TextClassifier
 
+# Training warns of a column that tells as much as this one.
+pytestmark = pytest.mark.filterwarnings("ignore:The column 'price' alone gives away the label:UserWarning")
 SMALL: dict[str, Any] = {"epochs": 2, "vectors": "none"}
 
 
