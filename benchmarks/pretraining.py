@@ -2,17 +2,15 @@
 
     python benchmarks/pretraining.py DATA/trec6 DATA/sst2
 
-The vectors are learned from all texts of train.csv, whose labels are not looked at, once a data set: by co-occurrence,
-and by masked words, with several mixing layers. Some rows are then drawn as labelled ones, as few_labels.py draws them,
-and a model is trained on them with these vectors, and one on labels alone; beside them stand the figures of the default
-(English vectors where they suit) and of self-training. Written are .json and .md. A second run goes on where the first
-one stopped.
+The vectors are learned from all texts of train.csv, whose labels are not looked at, once a data set. Some rows are then
+drawn as labelled ones, as few_labels.py draws them, and one model is trained on them with these vectors, one on
+labels alone; beside them stand the figures of the default (English vectors where they suit) and of self-training.
+Written are .json and .md. A second run goes on where the first one stopped.
 """
 
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Final
@@ -32,47 +30,25 @@ from textcls_training.pretraining.run import pretrain
 from textcls_training.pretraining.texts import read_texts
 
 COUNTED: Final = "cooccurrence"
-MASKED: Final = ("masked none", "masked gmlp", "masked lambda")
-# Of these it is also measured what the vectors are worth.
-ACCURACY_OF: Final = (COUNTED, ALONE, "masked none", "masked gmlp")
 HEADINGS: Final = {
     ALONE: "labels alone",
     DEFAULT: "default",
     ITSELF: "self-training",
     COUNTED: COUNTED,
-    "masked none": "masked, no mixing",
-    "masked gmlp": "masked, gMLP",
 }
 NOTES: Final = """\
 Accuracy on the whole test set in percent, mean over the draws ± their standard deviation; default, self-training, and
-labels alone where they were not measured anew, are those of few_labels_default.json and few_labels.json, of the same
-draws. Below: masked words of held-out texts, guessed among all words that stand in the texts twice; the perplexity of
-their frequency alone, and that of each model; how often the word is guessed at once; the largest gate; processor
-seconds of learning, held-out texts counted.
+labels alone where they were not measured anew, are those of few_labels.json, of the same draws. Below:
+processor seconds of learning.
 """
 
 
-def configuration(model: str) -> PretrainConfig:
-    """Return what `textcls pretrain` is told for the vectors of `model`."""
-    objective, *mixing = model.split()
-    if objective == COUNTED:
-        return PretrainConfig(objective="cooccurrence")
-    return PretrainConfig(objective="masked", mixing=mixing[0])
-
-
-def learn(folder: Path, model: str, vectors: Path) -> Figures:
-    """Learn the vectors of `model` from the texts of a data set, and return what is told of that."""
-    config = configuration(model)
+def learn(folder: Path, vectors: Path) -> Figures:
+    """Learn vectors from the texts of a data set, and return how long that took, and of how many words."""
     texts, _ = read_texts([folder / "train.csv"], ["text"], limit=1_000_000)
     start = time.process_time()
-    told = pretrain(texts, vectors, config).to_json()
-    found = {"seconds": time.process_time() - start, "tokens": float(told["tokens"]), "words": float(told["words"])}
-    if "held_out" in told:
-        held_out = {name: float(number) for name, number in told["held_out"].items() if name != "guesses"}
-        found |= {f"held_out_{name}": number for name, number in held_out.items()}
-    if told.get("gate") is not None:
-        found["gate"] = told["gate"]
-    return found
+    told = pretrain(texts, vectors, PretrainConfig()).to_json()
+    return {"seconds": time.process_time() - start, "tokens": float(told["tokens"]), "words": float(told["words"])}
 
 
 def accuracy(folder: Path, cell: Cell, vectors: Path | str) -> Figures:
@@ -88,14 +64,10 @@ def accuracy(folder: Path, cell: Cell, vectors: Path | str) -> Figures:
     return {"accuracy": 100 * mean(right), "seconds": seconds}
 
 
-def others(files: Sequence[Path]) -> dict[Cell, Figures]:
-    """Return what was measured of labels alone, the default and self-training."""
-    found: dict[Cell, Figures] = {}
-    for path in files:
-        for cell, figures in State.load(path).figures.items():
-            if cell.model in (ALONE, DEFAULT, ITSELF):
-                found[cell] = figures
-    return found
+def others() -> dict[Cell, Figures]:
+    """Return what few_labels.py has measured of labels alone, the default and self-training."""
+    figures = State.load(ROOT / "benchmarks" / "few_labels.json").figures
+    return {cell: found for cell, found in figures.items() if cell.model in (ALONE, DEFAULT, ITSELF)}
 
 
 def accuracy_table(state: State, beside: dict[Cell, Figures]) -> list[str]:
@@ -121,24 +93,14 @@ def accuracy_table(state: State, beside: dict[Cell, Figures]) -> list[str]:
     return markdown_table(("set", "labelled rows", *HEADINGS.values()), lines)
 
 
-def perplexity_table(state: State) -> list[str]:
-    """Return the lines of what held-out texts say: one a set and mixing layer."""
-    lines = []
-    for cell, found in state.measured():
-        if cell.rows:
-            continue
-        scores = ("-", "-", "-")
-        if "held_out_perplexity" in found:
-            scores = (
-                f"{found['held_out_frequency_perplexity']:.1f}",
-                f"{found['held_out_perplexity']:.1f}",
-                f"{100 * found['held_out_accuracy']:.1f}",
-            )
-        gate = f"{found['gate']:.2f}" if "gate" in found else "-"
-        lines.append([cell.set, cell.model, *scores, gate, f"{found['seconds']:.0f}", f"{found['words']:,.0f}"])
-    return markdown_table(
-        ("set", "learned by", "frequency alone", "perplexity", "guessed, %", "gate", "s", "words"), lines
-    )
+def learning_table(state: State) -> list[str]:
+    """Return the lines of what learning took: one a set."""
+    lines = [
+        [cell.set, f"{found['seconds']:.0f}", f"{found['words']:,.0f}"]
+        for cell, found in state.measured()
+        if not cell.rows
+    ]
+    return markdown_table(("set", "s", "words"), lines)
 
 
 @click.command()
@@ -146,7 +108,7 @@ def perplexity_table(state: State) -> list[str]:
 @click.option("--rows", default="100,300,1000", show_default=True, help="Numbers of labelled rows.")
 @click.option(
     "--models",
-    default=",".join((*ACCURACY_OF, *(name for name in MASKED if name not in ACCURACY_OF))),
+    default=f"{COUNTED},{ALONE}",
     show_default=True,
     help="What is measured.",
 )
@@ -177,19 +139,17 @@ def main(data: tuple[Path, ...], rows: str, models: str, draws: int, work: Path,
     def measure(cell: Cell) -> Figures:
         folder, vectors = sets[cell.set], vectors_of(cell)
         if not cell.rows:
-            return learn(folder, cell.model, vectors)
+            return learn(folder, vectors)
         return accuracy(folder, cell, "none" if cell.model == ALONE else vectors)
 
     cells = []
     for model in models.split(","):
         if model != ALONE:
             cells += [Cell(name, model) for name in sets]
-        if model in ACCURACY_OF:
-            sizes = [int(size) for size in rows.split(",")]
-            cells += [Cell(name, model, seed, size) for size in sizes for name in sets for seed in range(draws)]
+        sizes = [int(size) for size in rows.split(",")]
+        cells += [Cell(name, model, seed, size) for size in sizes for name in sets for seed in range(draws)]
     state.run(cells, measure, saved)
-    beside = others([ROOT / "benchmarks" / f"{name}.json" for name in ("few_labels", "few_labels_default")])
-    tables = [*accuracy_table(state, beside), "", *perplexity_table(state)]
+    tables = [*accuracy_table(state, others()), "", *learning_table(state)]
     markdown = "\n".join([headline(state.about), "", *tables, *state.failures(), "", NOTES])
     output.with_name(output.name + ".md").write_text(markdown, encoding="utf-8")
     click.echo(markdown)

@@ -126,7 +126,7 @@ NEEDS_PYTORCH = {
     "train new.csv --head prototypes": "Training with prototypes",
     "train new.csv --impl reference": "Training with the reference trainer",
     "train new.csv --device cuda": "Training with a GPU",
-    "pretrain new.csv --objective masked -o new.npz": "Pretraining by the objective masked",
+    "pretrain new.csv --objective mutual-information -o new.onnx": "Pretraining by the objective mutual-information",
 }
 
 

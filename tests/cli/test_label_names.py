@@ -80,7 +80,7 @@ def test_a_teacher_knows_what_names_mean(texts_path: Path, tmp_path: Path, monke
         (
             ("--objective", "label-names", "--names", "names.txt", "--dim", "8"),
             2,
-            "dim is an option of the objective cooccurrence or masked, not of label-names",
+            "dim is an option of the objective cooccurrence, not of label-names",
         ),
         (
             ("--objective", "label-names", "--names", "unknown.txt"),

@@ -10,13 +10,8 @@ from textcls import Classifier
 from textcls_training.vectors.file import load
 
 
-@pytest.mark.parametrize(
-    "options", [(), ("--objective", "masked", "--mixing", "gmlp", "--epochs", "2", "--device", "cpu")]
-)
-def test_the_same_texts_give_the_same_file_which_training_reads(
-    options: tuple[str, ...], sample_path: Path, tmp_path: Path
-) -> None:
-    call: list[str | Path] = ["pretrain", sample_path, "--dim", "16", *options, "--quiet", "--output"]
+def test_the_same_texts_give_the_same_file_which_training_reads(sample_path: Path, tmp_path: Path) -> None:
+    call: list[str | Path] = ["pretrain", sample_path, "--dim", "16", "--quiet", "--output"]
     lines = succeed(*call, tmp_path / "one.vectors").splitlines()
     assert lines[-1].endswith(f"Next: textcls train LABELLED --vectors {tmp_path / 'one.vectors'}")
     told = json.loads(succeed(*call, tmp_path / "two.vectors", "--json"))
@@ -29,30 +24,10 @@ def test_the_same_texts_give_the_same_file_which_training_reads(
     assert Classifier.load(tmp_path / "m.onnx").predict("my card was charged twice").label
 
 
-def test_masked_words_tell_of_perplexity_speed_gate_and_guesses(sample_path: Path, tmp_path: Path) -> None:
-    call = ("pretrain", sample_path, "--objective", "masked", "--mixing", "gmlp", "--dim", "16", "--epochs", "1")
-    output = ("--device", "cpu", "--quiet", "--output", tmp_path / "d.vectors")
-    lines = succeed(*call, *output).splitlines()
-    assert "tokens in" in lines[0]
-    assert lines[0].endswith("a second.")
-    assert "masked words, perplexity" in lines[1]
-    assert lines[2].startswith("The gate of the mixing layer ended at 0.1")
-    assert lines[3].split() == ["text,", "one", "word", "masked", "guesses"]
-    told = json.loads(succeed(*call, *output, "--json"))
-    assert told["objective"] == "masked"
-    assert told["tokens_per_second"] > 0
-    held_out = told["held_out"]
-    assert held_out["perplexity"] > 1
-    assert 0 <= held_out["accuracy"] <= 1
-    guess = held_out["guesses"][0]
-    assert f"[{guess['tokens'][guess['masked']]}]" in lines[4]
-    assert len(guess["guesses"]) == 5
-
-
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
-        (("--mixing", "gmlp"), 2, "mixing is an option of the objective masked, not of cooccurrence"),
+        (("--clusters", "5"), 2, "clusters is an option of the objective mutual-information, not of cooccurrence"),
         (("--text-column", "body"), 3, "has no column 'body'"),
     ],
 )

@@ -17,6 +17,7 @@ from textcls_training.config.settings import from_options
         ("train", "--shards", "sharing the steps"),
         ("train", "--drop-suspects", "leaving doubtful rows out made models of clean files worse"),
         ("tune", "--shards", "sharing the steps"),
+        ("pretrain", "--mixing", "vectors from guessed words were no better"),
     ],
 )
 def test_an_option_that_is_gone_is_refused_with_the_reason(

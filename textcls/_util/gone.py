@@ -17,13 +17,16 @@ _CHANGES: Final = "textcls compare says which words are behind changed answers."
 _RANGE: Final = "textcls explain --stability shows how sure the numbers of a text are."
 _PAGE: Final = "textcls tune shows what mattered on the terminal, and --json prints every trial."
 _MAP: Final = "distances on it meant little; the page has sizes, words and examples."
+_MASKED: Final = (
+    "vectors from guessed words were no better than from counted ones, and took ten times as long; leave it out."
+)
 _OF_COMMAND: Final[Mapping[str, Mapping[str, str]]] = {
     "train": {"shards": _STEPS, "workers": _STEPS, "engine": _STEPS, "drop-suspects": _SUSPECTS},
     "train-many": {"shards": _STEPS},
     "tune": {"shards": _STEPS, "html": _PAGE},
     "clusters": {"map": _MAP},
     "lexicon": {"before": _CHANGES, "stability": _RANGE},
-    "pretrain": {"shards": _STEPS},
+    "pretrain": {"shards": _STEPS, "mixing": _MASKED, "mask-rate": _MASKED},
     "serve": {"teaching": _TEACHING, "max-taught-bytes": _TEACHING},
     "versions": {"shadow": _SHADOW, "no-shadow": _SHADOW},
 }

@@ -17,7 +17,6 @@ TorchPart = Literal[
     "fit.threads",
     "fit.trainer",
     "pretraining.clusters.run",
-    "pretraining.masked.run",
 ]
 
 

@@ -1,13 +1,11 @@
 """The losses of steps, reported when read: many at once on a GPU, as reading one waits for the steps before it."""
 
 import math
-from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import torch
 from torch import Tensor
 
-from textcls.errors import ConfigError
 from textcls_training.fit.any_trainer import diverged
 from textcls_training.fit.callbacks import Callback
 
@@ -25,9 +23,9 @@ class _Pending(NamedTuple):
 class PendingLosses:
     """Losses that have not been read yet."""
 
-    def __init__(self, callback: Callback, at_once: int, error: Callable[[str], ConfigError] = diverged) -> None:
-        """Report `at_once` steps at a time to `callback`; `error` makes the error for a loss that is not finite."""
-        self._callback, self._at_once, self._error = callback, at_once, error
+    def __init__(self, callback: Callback, at_once: int) -> None:
+        """Report `at_once` steps at a time to `callback`."""
+        self._callback, self._at_once = callback, at_once
         self._pending: list[_Pending] = []
 
     def add(self, step: int, rows: int, loss: Tensor | None, shares: int) -> None:
@@ -52,5 +50,5 @@ class PendingLosses:
         for each in pending:
             mean = None if each.loss is None else next(sums) / each.shares
             if mean is not None and not math.isfinite(mean):
-                raise self._error(f" at step {each.step}: the loss is not finite")
+                raise diverged(f" at step {each.step}: the loss is not finite")
             self._callback.step(each.rows, mean)

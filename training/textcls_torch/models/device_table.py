@@ -25,7 +25,7 @@ from textcls_kernels.impl import Impl
 from textcls_kernels.rows import EncodedTexts, Uses, collect_uses, move_rows, read_rows
 from textcls_torch.models.embedding_table import EmbeddingTable
 from textcls_torch.models.sending import sent
-from textcls_training.data.arrays import Float32, Int32, Int64
+from textcls_training.data.arrays import Float32, Int64
 from textcls_training.data.corpus import Corpus, sums_of_texts
 from textcls_training.data.feature_space import EncodedFeatures
 
@@ -220,13 +220,6 @@ class DeviceTable:
         """Collect the texts numbered `text_B`, in that order."""
         number_B = sent(text_B, self._part.row_VD.device)
         return self._part.batch(texts, number_B, texts.shape(text_B))
-
-    def rows(self, row_X: Int32) -> DeviceBatch:
-        """Collect rows as one text, each row a token of it."""
-        device = self._part.row_VD.device
-        start_X = torch.arange(len(row_X) + 1, device=device)
-        mask_BT = torch.ones(1, len(row_X), dtype=torch.bool, device=device)
-        return DeviceBatch(Uses(sent(row_X, device), start_X[:-1].int(), start_X), mask_BT)
 
     def read(self, batch: DeviceBatch) -> tuple[Tensor, Tensor]:
         """Return token vectors [B, T, D] and squared feature norms [B, T, 1], both zero at padding."""

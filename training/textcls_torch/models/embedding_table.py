@@ -70,10 +70,6 @@ class EmbeddingTable:
         """Collect the texts numbered `text_B`, in that order."""
         return HashedBatch.of(encoded, text_B)
 
-    def rows(self, row_X: Int32) -> HashedBatch:
-        """Collect rows as one text, each row a token of it."""
-        return HashedBatch(row_X, np.arange(len(row_X), dtype=np.int32), torch.ones(1, len(row_X), dtype=torch.bool))
-
     def read(self, batch: HashedBatch) -> tuple[Tensor, Tensor]:
         """Return token vectors [B, T, D] and squared feature norms [B, T, 1], both zero at padding."""
         x_BTD = torch.zeros(*batch.mask_BT.shape, self.row_VD.shape[1])

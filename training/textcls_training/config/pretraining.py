@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, get_args
 
-from textcls._util.options import Choice, FileName, Integer, Name, Number, Option, check_options, option, options_of
+from textcls._util.options import Choice, FileName, Integer, Name, Option, check_options, option, options_of
 from textcls.errors import ConfigError
 from textcls.model.artifact import MOST_TOKENS
 from textcls.model.features import MAX_TOKENS
-from textcls_training.config.settings import MIXINGS, SEEDS, Device
+from textcls_training.config.settings import SEEDS, Device
 from textcls_training.vectors.file import MOST_DIMS, MOST_WORDS
 
-Objective = Literal["cooccurrence", "masked", "mutual-information", "label-names"]
+Objective = Literal["cooccurrence", "mutual-information", "label-names"]
 # How many texts are used at most by default.
 MOST_TEXTS: Final = 1_000_000
 MOST_CLUSTERED: Final = 20_000
@@ -29,9 +29,8 @@ class PretrainConfig:
     objective: Objective = option(
         Choice(get_args(Objective)),
         "cooccurrence",
-        "What to learn: word vectors, from which words occur together (cooccurrence) or by guessing masked "
-        "words; clusters of texts, from two views of each (mutual-information); or labels given only by their "
-        "names (label-names).",
+        "What to learn: word vectors, from which words occur together (cooccurrence); clusters of texts, from two "
+        "views of each (mutual-information); or labels given only by their names (label-names).",
     )
     names: Path | None = option(
         FileName(),
@@ -53,18 +52,13 @@ class PretrainConfig:
         "with the package.",
         unset="english for texts in English; for clusters, only if they are short",
     )
-    mixing: str = option(Choice(MIXINGS), "none", "Layer that mixes the words around a masked one.")
-    mask_rate: float = option(Number(0.01, most=0.9), 0.15, "Share of the words that is masked at a time.")
     dim: int = option(Integer(2, MOST_DIMS), 128, "Width of a word's vector.")
     words: int = option(Integer(2, MOST_WORDS), 50_000, "Most words to learn vectors for, the most frequent first.")
     epochs: int | None = option(
         Integer(1),
         None,
         "Passes over the texts.",
-        unset=(
-            "masked words: enough to read 4 million tokens, at most 20; clusters: 10, with few texts more; label "
-            "names: as in training"
-        ),
+        unset="clusters: 10, with few texts more; label names: as in training",
     )
     texts: int | None = option(
         Integer(1),
@@ -103,9 +97,7 @@ OBJECTIVES_OF_OPTION: Final[Mapping[str, tuple[Objective, ...]]] = {
     "names": ("label-names",),
     "teacher": ("label-names",),
     "vectors": ("mutual-information", "label-names"),
-    "mixing": ("masked",),
-    "mask_rate": ("masked",),
-    "dim": ("cooccurrence", "masked"),
-    "words": ("cooccurrence", "masked"),
-    "epochs": ("masked", "mutual-information", "label-names"),
+    "dim": ("cooccurrence",),
+    "words": ("cooccurrence",),
+    "epochs": ("mutual-information", "label-names"),
 }

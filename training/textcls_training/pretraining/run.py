@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from textcls._util.atomic_write import check_output_path
 from textcls_training.config.pretraining import Objective, PretrainConfig
@@ -10,12 +10,11 @@ from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.interrupt import Stop
 from textcls_training.pretraining.report import PretrainingReport
 from textcls_training.pretraining.texts import PretrainingTexts
-from textcls_training.torch_parts import TorchPart, look_for_torch, torch_part
+from textcls_training.torch_parts import look_for_torch, torch_part
 
 # The unit of progress.
 UNITS: Final[Mapping[Objective, str]] = {
     "cooccurrence": "tokens",
-    "masked": "tokens",
     "mutual-information": "texts",
     "label-names": "texts",
 }
@@ -52,19 +51,13 @@ def pretrain(
             from textcls_training.pretraining import cooccurrence
 
             return cooccurrence.run(texts, output, config, callback, stop)
-        case "masked":
-            return _behind_the_wall("pretraining.masked.run", texts, output, config, callback, stop)
         case "mutual-information":
-            return _behind_the_wall("pretraining.clusters.run", texts, output, config, callback, stop)
+            look_for_torch(f"Pretraining by the objective {config.objective}")
+            report: PretrainingReport = torch_part("pretraining.clusters.run").run(
+                texts, output, config, callback, stop
+            )
+            return report
         case "label-names":
             from textcls_training.pretraining.label_names import run as label_names
 
             return label_names.run(texts, output, config, callback, stop)
-
-
-def _behind_the_wall(
-    part: TorchPart, texts: PretrainingTexts, output: Path, config: PretrainConfig, *more: Any
-) -> PretrainingReport:
-    look_for_torch(f"Pretraining by the objective {config.objective}")
-    report: PretrainingReport = torch_part(part).run(texts, output, config, *more)
-    return report

@@ -9,7 +9,7 @@ from typing import Final, Self
 import numpy as np
 
 from textcls.errors import InputError
-from textcls_training.data.arrays import Int32, Int64
+from textcls_training.data.arrays import Int32
 from textcls_training.data.corpus import Corpus
 
 # A word that occurs once has one context, which it shares with no other.
@@ -22,12 +22,10 @@ class Vocabulary:
 
     Attributes:
         words: the words; `words[n - 1]` has the number n.
-        count_V: how often each occurs in the corpus.
         number_of_type: the number of each type of the corpus.
     """
 
     words: list[str]
-    count_V: Int64
     number_of_type: Int32
 
     @classmethod
@@ -44,12 +42,7 @@ class Vocabulary:
             raise InputError("Fewer than two words occur twice in the texts; give more texts to learn from.")
         number = np.zeros(len(count), np.int32)
         number[order] = np.arange(1, len(order) + 1)
-        return cls([corpus.types[i] for i in order], count[order], number)
+        return cls([corpus.types[i] for i in order], number)
 
     def __len__(self) -> int:
         return len(self.words)
-
-    def numbers(self, corpus: Corpus) -> Int32:
-        """Return the number of each type of another corpus."""
-        known = {word: i for i, word in enumerate(self.words, 1)}
-        return np.fromiter((known.get(word, 0) for word in corpus.types), np.int32, len(corpus.types))

@@ -1,1 +1,0 @@
-"""Pre-training by masked words with a mixing layer."""
