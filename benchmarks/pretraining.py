@@ -38,7 +38,7 @@ HEADINGS: Final = {
 }
 NOTES: Final = """\
 Accuracy on the whole test set in percent, mean over the draws ± their standard deviation; default, self-training, and
-labels alone where they were not measured anew, are those of few_labels.json, of the same draws. Below:
+labels alone where they were not measured anew, are those of few_labels.py at that time, of the same draws. Below:
 processor seconds of learning.
 """
 
