@@ -1,6 +1,6 @@
 """What texts without labels teach by themselves: vectors of words, learned from the texts of the training file.
 
-    python benchmarks/pretraining.py DATA/trec6 DATA/sst2
+    python benchmarks/pretraining.py DATA/trec6 DATA/sst2 --vectors WORK
 
 The vectors are learned from all texts of train.csv, whose labels are not looked at, once a data set. Some rows are then
 drawn as labelled ones, as few_labels.py draws them, and one model is trained on them with these vectors, one on
@@ -106,12 +106,6 @@ def learning_table(state: State) -> list[str]:
 @click.command()
 @FOLDERS
 @click.option("--rows", default="100,300,1000", show_default=True, help="Numbers of labelled rows.")
-@click.option(
-    "--models",
-    default=f"{COUNTED},{ALONE}",
-    show_default=True,
-    help="What is measured.",
-)
 @click.option("--draws", type=click.IntRange(1), default=3, show_default=True)
 @click.option(
     "--vectors",
@@ -127,14 +121,14 @@ def learning_table(state: State) -> list[str]:
     help="Without suffix.  [default: benchmarks/pretraining]",
 )
 @RESTART
-def main(data: tuple[Path, ...], rows: str, models: str, draws: int, work: Path, output: Path, restart: bool) -> None:
+def main(data: tuple[Path, ...], rows: str, draws: int, work: Path, output: Path, restart: bool) -> None:
     """Measure vectors that were learned from the texts alone, on the data sets in DATA."""
     sets, saved = data_sets(data), output.with_name(output.name + ".json")
     work.mkdir(parents=True, exist_ok=True)
     state = resume(saved, about(), restart)
 
     def vectors_of(cell: Cell) -> Path:
-        return work / f"{cell.set}-{cell.model.replace(' ', '-')}.vectors"
+        return work / f"{cell.set}.vectors"
 
     def measure(cell: Cell) -> Figures:
         folder, vectors = sets[cell.set], vectors_of(cell)
@@ -142,10 +136,8 @@ def main(data: tuple[Path, ...], rows: str, models: str, draws: int, work: Path,
             return learn(folder, vectors)
         return accuracy(folder, cell, "none" if cell.model == ALONE else vectors)
 
-    cells = []
-    for model in models.split(","):
-        if model != ALONE:
-            cells += [Cell(name, model) for name in sets]
+    cells = [Cell(name, COUNTED) for name in sets]
+    for model in (COUNTED, ALONE):
         sizes = [int(size) for size in rows.split(",")]
         cells += [Cell(name, model, seed, size) for size in sizes for name in sets for seed in range(draws)]
     state.run(cells, measure, saved)

@@ -17,7 +17,7 @@ class _Pending(NamedTuple):
     step: int
     rows: int
     shares: int
-    loss: Tensor | None
+    loss: Tensor
 
 
 class PendingLosses:
@@ -28,8 +28,8 @@ class PendingLosses:
         self._callback, self._at_once = callback, at_once
         self._pending: list[_Pending] = []
 
-    def add(self, step: int, rows: int, loss: Tensor | None, shares: int) -> None:
-        """Add the loss of a step, summed over `shares` shares; None if the step has learned nothing.
+    def add(self, step: int, rows: int, loss: Tensor, shares: int) -> None:
+        """Add the loss of a step, summed over `shares` shares.
 
         Raises:
             ConfigError: this loss or an earlier one was read and is not finite.
@@ -45,10 +45,9 @@ class PendingLosses:
             ConfigError: a loss is not finite.
         """
         pending, self._pending = self._pending, []
-        losses = [each.loss for each in pending if each.loss is not None]
-        sums = iter(torch.stack(losses).tolist() if losses else [])
-        for each in pending:
-            mean = None if each.loss is None else next(sums) / each.shares
-            if mean is not None and not math.isfinite(mean):
+        sums = torch.stack([each.loss for each in pending]).tolist() if pending else []
+        for each, loss in zip(pending, sums, strict=True):
+            mean = loss / each.shares
+            if not math.isfinite(mean):
                 raise diverged(f" at step {each.step}: the loss is not finite")
             self._callback.step(each.rows, mean)

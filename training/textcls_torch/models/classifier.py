@@ -143,29 +143,27 @@ class SeedAttention(nn.Module):
 class MixingLayer(nn.Module):
     """gate * mixer(norm(x)); the gate shows how much mixing the model has learned to use.
 
-    The norm has no bias, so padding, which is zero, stays zero. No gradient goes back into the token vectors unless
-    they are to learn from it: they are small when training begins, and the norm would blow up their gradients.
+    The norm has no bias, so padding, which is zero, stays zero. No gradient goes back into the token vectors:
+    they are small when training begins, and the norm would blow up their gradients.
 
     Attributes:
         start: the initial value of the gate.
-        teaches_vectors: whether the gradient goes back into the token vectors.
         in_bfloat16: whether its products are in that type during training, as PyTorch's autocast chooses.
     """
 
     in_bfloat16 = False
 
-    def __init__(self, dim: int, out: int, mixer: nn.Module, gate: float, *, teaches_vectors: bool = False) -> None:
+    def __init__(self, dim: int, out: int, mixer: nn.Module, gate: float) -> None:
         super().__init__()
-        self.start, self.teaches_vectors = gate, teaches_vectors
+        self.start = gate
         self.norm = nn.LayerNorm(dim, bias=False)
         self.mixer = mixer
         self.gate_X = nn.Parameter(torch.empty(out))
 
     def forward(self, x_BTD: Tensor, mask_BT: Tensor) -> Tensor:
         """Return [B, T, out]."""
-        read_BTD = x_BTD if self.teaches_vectors else x_BTD.detach()
         with self._precision(x_BTD.device):
-            mixed_BTX = self.mixer(self.norm(read_BTD), mask_BT)
+            mixed_BTX = self.mixer(self.norm(x_BTD.detach()), mask_BT)
         gated_BTX: Tensor = self.gate_X * mixed_BTX
         return gated_BTX
 
