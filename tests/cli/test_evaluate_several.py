@@ -89,6 +89,18 @@ def test_what_it_prints_names_scores_labels_and_what_is_mixed_up(model: Path, li
     assert "The model does not know 'gossip'" in output
 
 
+@pytest.mark.parametrize(("cells", "sign"), [("{};{}", "';'"), ("{}|{}", "'|'"), ('["{}", "{}"]', "json")])
+def test_labels_that_are_joined_otherwise_are_told_with_the_option_that_reads_them(
+    model: Path, tmp_path: Path, cells: str, sign: str
+) -> None:
+    joined = cells.format("billing", "shipping")
+    said = f"These are known labels, several in a cell: read them with --label-separator {sign}."
+    some = write_rows(tmp_path / "some.csv", [("text", "label"), ("my card", "billing"), ("my parcel", joined)])
+    assert said in succeed("evaluate", model, some, "--task", "several")
+    all_joined = write_rows(tmp_path / "all.csv", [("text", "label"), ("my parcel", joined)])
+    assert said in fail(3, "evaluate", model, all_joined, "--task", "several")
+
+
 def test_thresholds_that_were_found_are_stored_and_assign_from_then_on(
     model: Path, several_labels_path: Path, lines: Path
 ) -> None:

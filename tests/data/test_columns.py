@@ -59,6 +59,8 @@ def test_a_mistyped_column_is_answered_with_the_one_that_may_be_meant(write: Wri
         read_labelled(path, ["mesage"])
     with pytest.raises(InputError, match=r"Did you mean 'label'\?"):
         read_labelled(path, [], "lable")
+    with pytest.raises(InputError, match=r"Did you mean 'Labels 1'\?"):
+        read_labelled(write("b.csv", "text,Labels,Labels\na,x,y\n"), [], "Label")
 
 
 def test_a_column_that_was_asked_for_is_never_guessed(write: Write) -> None:

@@ -118,6 +118,16 @@ def test_one_cell_with_labels_that_stand_alone_elsewhere_is_enough(sign: str) ->
     assert joint_labels(["billing", f"billing{sign}loss"]) is None
 
 
+@pytest.mark.parametrize("sign", [";", "|"])
+def test_a_tag_that_is_added_to_labels_and_never_stands_alone_is_a_label(sign: str) -> None:
+    found = joint_labels(["billing", "returns", f"billing{sign}urgent", f"returns{sign}urgent"])
+    assert found is not None
+    assert (found.separator, found.labels) == (sign, 3)
+    assert (
+        joint_labels(["de", "fr", *(f"{country}{sign}{topic}" for country in ("de", "fr") for topic in TOPICS)]) is None
+    )
+
+
 def test_a_few_cells_with_two_labels_among_many_with_one_are_enough() -> None:
     found = joint_labels(["legal", "it", "sales", "support", *"abcdefgh", "legal/it", "it/sales", "sales/legal"])
     assert found is not None

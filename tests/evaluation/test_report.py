@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import shutil
 import tracemalloc
 import warnings
 from importlib.util import find_spec
@@ -35,6 +36,7 @@ from textcls.evaluation.reporting.abstention import Costs, abstention
 from textcls.evaluation.reporting.answers import RowSummary
 from textcls.evaluation.reporting.slices import ReadText, slices
 from textcls.evaluation.selective_prediction import at
+from textcls.model.model_file.thresholds import store_threshold
 
 NASTY = "<script>alert(1)</script> | my card *was* [charged](http://x) twice"
 
@@ -151,7 +153,7 @@ def test_no_threshold_that_is_told_is_cheaper_than_the_cheapest(
     rows: list[tuple[float, bool]], error: float, left: float
 ) -> None:
     confidence, right = np.array([c for c, _ in rows], np.float32), np.array([r for _, r in rows])
-    found = abstention(confidence, right, Costs(error, left))
+    found = abstention(confidence, right, Costs(error, left), None)
     cost = found.costs.of(found.cheapest)
     assert cost <= found.costs.of(found.all_answered)
     assert cost <= left + 1e-9  # To answer nothing.
@@ -176,6 +178,30 @@ def test_costs_below_zero_and_what_are_none_are_refused(classifier: Classifier) 
             Costs(cost)
     with pytest.raises(ConfigError, match=r"costs are what textcls\.Costs\(error=10, abstention=1\) makes"):
         textcls.report(classifier, [("my card", "billing")], costs=(5, 1))  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    ("threshold", "answered"), [(0.6, "answers {coverage} of the rows, {right} of them right ("), (1.0, "answers none")]
+)
+def test_what_a_model_answers_from_its_own_threshold_on_is_told(
+    classifier: Classifier, rows: list[tuple[str, str]], tmp_path: Path, threshold: float, answered: str
+) -> None:
+    path = Path(shutil.copy(classifier.path, tmp_path / "tickets.onnx"))
+    store_threshold(path, threshold)
+    model = Classifier.load(path)
+    found = textcls.report(model, rows)
+    point = textcls.evaluate(model, rows).operating_point
+    assert found.abstention.own == point
+    assert point is not None
+    right = f"{point.precision or 0:.1%}"
+    said = f"Below its own threshold of {threshold:.9g} it abstains: it "
+    said += answered.format(coverage=f"{point.coverage:.1%}", right=right)
+    assert any(line.startswith(said) for line in summary_lines(found))
+    assert found.as_json()["abstention"]["own"]["accepted"] == point.accepted
+    for page in (report_markdown("Report", found), "".join(report_fragments("Report", found))):
+        assert "the model's own" in page.replace("&#x27;", "'")
+        assert "The other thresholds were chosen on these rows" in page
+    assert textcls.report(classifier, rows).as_json()["abstention"]["own"] is None
 
 
 # What was planted

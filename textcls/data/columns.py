@@ -67,9 +67,10 @@ def choose(
     if found:
         several = " or ".join(" and ".join(map(repr, names)) for names in found)
         raise InputError(f"{have} Choose {several} with --{kind}-column.")
-    close = get_close_matches(missing, columns, 1)
-    if close:
-        raise InputError(f"{have} Did you mean {close[0]!r}?")
+    if close := get_close_matches(missing, columns, 1):
+        # Of columns that share a name, the first.
+        twin = re.sub(r" \d+$", " 1", close[0])
+        raise InputError(f"{have} Did you mean {twin if twin in columns else close[0]!r}?")
     # A name of several words, or of punctuation alone, looks more like a text than like a name.
     row = any(len(name.split()) > 1 or not re.search(r"\w", name) for name in columns)
     advice = (

@@ -81,7 +81,8 @@ def worst_first(labels: Sequence[Label], f1: Sequence[Estimate]) -> list[tuple[L
 
 def aims(found: Abstention) -> list[tuple[str, ...]]:
     """Return the effects of thresholds that reach something: rows of a table whose heads are `AIMS`."""
-    points = [(f"{percent(target, 0)} right", point) for target, point in found.targets]
+    points = [] if found.own is None else [("the model's own", found.own)]
+    points += [(f"{percent(target, 0)} right", point) for target, point in found.targets]
     points += [("lowest cost", found.cheapest), ("all answered", found.all_answered)]
     rows = list[tuple[str, ...]]()
     for what, point in points:
@@ -90,6 +91,12 @@ def aims(found: Abstention) -> list[tuple[str, ...]]:
         answered = f"{point.threshold:.9g}", percent(point.coverage)
         rows.append((what, *answered, *reached, f"{found.costs.of(point):.2f}"))
     return rows
+
+
+def chosen_note(found: Abstention) -> str:
+    """Say which of the thresholds of `aims` were chosen on these rows."""
+    which = "Thresholds" if found.own is None else "The other thresholds"
+    return f"{which} were chosen on these rows: check one on others before you rely on it."
 
 
 def levels(found: PathEvaluation) -> list[tuple[str, ...]]:
@@ -193,6 +200,7 @@ def _one_label_lines(found: OneLabelModelReport) -> list[str]:
         top_k_sentence(found.scores.top_k_accuracy, len(found.scores.labels)),
         _unknown_labels(found),
         _calibration(found),
+        _own_threshold(found.abstention),
         *_targets(found.abstention),
         cost_line(found.abstention),
         *_confusions(found),
@@ -222,6 +230,18 @@ def _calibration(found: OneLabelModelReport) -> str:
     return (
         f"Its scores promise {percent(mean)}, {100 * abs(gap):.1f} points {'more' if gap > 0 else 'less'} than it "
         f"reaches: {says}. Calibration error (ECE) {ece:.3f}."
+    )
+
+
+def _own_threshold(found: Abstention) -> str:
+    if found.own is None:
+        return ""
+    below = f"Below its own threshold of {found.own.threshold:.9g} it abstains: it answers"
+    if not found.own.accepted:
+        return f"{below} none of these rows."
+    right = share(found.own.right, found.own.accepted)
+    return (
+        f"{below} {percent(found.own.coverage)} of the rows, {percent(right.value)} of them right ({interval(right)})."
     )
 
 

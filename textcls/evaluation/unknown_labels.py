@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from textcls.errors import InputError
+from textcls.evaluation.data_quality.joint_labels import JSON, joins
 from textcls.model.label_paths import LabelPaths
 from textcls.model.labels import BETWEEN_LEVELS, plain_name
 
@@ -39,9 +40,10 @@ def unknown_labels(
     unknown = tuple(sorted(given - set(known)))
     if given and len(unknown) == len(given) and not (tree is not None and any(map(tree.knows, given))):
         none = "The row has no label" if rows == 1 else f"None of the {rows:,} rows has a label"
+        said = f"{none} that {knows}, but {names_of(unknown, known)}, and {knows} {names_of(known)}"
+        joined = _joined(unknown, known)
         raise InputError(
-            f"{none} that {knows}, but {names_of(unknown, known)}, and {knows} {names_of(known)}: is that the column "
-            f"of the labels, and the right {what}?"
+            f"{said}. {joined}" if joined else f"{said}: is that the column of the labels, and the right {what}?"
         )
     return unknown
 
@@ -71,7 +73,17 @@ def unknown_labels_sentence(unknown: Sequence[str], known: Sequence[str], who: s
 
 def never_assigned_sentence(unknown: Sequence[str], known: Sequence[str], who: str = "The model") -> str:
     """State which labels of the rows a multi-label model does not know, and which of its own may be meant."""
-    return f"{who} does not know {names_of(unknown, known)}, and so never assigns such labels."
+    said = f"{who} does not know {names_of(unknown, known)}, and so never assigns such labels."
+    return f"{said} {_joined(unknown, known)}".rstrip()
+
+
+def _joined(unknown: Sequence[str], known: Sequence[str]) -> str:
+    """Say how labels are to be read if unknown ones are several known ones in a cell; return nothing otherwise."""
+    sign = joins(unknown, known)
+    if sign is None:
+        return ""
+    asked = sign if sign == JSON else repr(sign)
+    return f"These are known labels, several in a cell: read them with --label-separator {asked}."
 
 
 def names_of(labels: Sequence[str], known: Sequence[str] = ()) -> str:

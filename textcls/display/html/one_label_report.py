@@ -14,6 +14,7 @@ from textcls.display.report_lines import (
     CONFUSIONS,
     LEVELS,
     aims,
+    chosen_note,
     cost_line,
     interval,
     levels,
@@ -131,8 +132,7 @@ def _costs(found: Abstention) -> str:
 
 
 def _targets(found: Abstention) -> str:
-    note = "Thresholds were chosen on these rows: check one on others before you rely on it."
-    return f'{plain_table(AIMS, aims(found))}<p class="note">{note}</p>'
+    return f'{plain_table(AIMS, aims(found))}<p class="note">{chosen_note(found)}</p>'
 
 
 # Errors

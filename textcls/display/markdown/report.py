@@ -12,6 +12,7 @@ from textcls.display.report_lines import (
     LEVELS,
     aims,
     aims_notes,
+    chosen_note,
     instead_of,
     interval,
     label_aims,
@@ -105,7 +106,7 @@ def _confusions(found: OneLabelModelReport) -> list[str]:
 def _targets(found: OneLabelModelReport) -> list[str]:
     of = found.abstention.costs
     costs = f"A wrong answer costs {of.error:g}, a row left to people {of.abstention:g}."
-    return [*table(AIMS, aims(found.abstention)), "", f"{costs} Thresholds were chosen on these rows."]
+    return [*table(AIMS, aims(found.abstention)), "", f"{costs} {chosen_note(found.abstention)}"]
 
 
 def _errors(found: OneLabelModelReport) -> list[str]:

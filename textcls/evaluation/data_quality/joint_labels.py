@@ -7,12 +7,14 @@ Among the distinct cells of a label column, a sign counts as a separator if
 - at least a fifth of the parts come first in one cell and later in another, so that they are neither levels of a
   hierarchy nor two properties such as `food/good`.
 
-One cell is enough if it contains `;` or `|` between parts that are all cells of their own: names do not contain these.
-Names such as `sci/space`, `Payday loan, title loan` or `yes/no` beside `yes` and `no` are therefore single labels.
+Names do not contain `;` and `|`. So one cell is enough if it contains one of these between parts that are all cells
+of their own. So are a few that add a tag such as `urgent` to labels that are cells of their own, if there are at
+least twice as many of these as tags: otherwise both could be levels of a hierarchy. Names such as `sci/space`,
+`Payday loan, title loan` or `yes/no` beside `yes` and `no` are therefore single labels.
 """
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Set
 from typing import Final, NamedTuple
 
 JSON: Final = "json"
@@ -41,13 +43,32 @@ def joint_labels(cells: Collection[str]) -> Joint | None:
         return Joint(JSON, len({name for names in lists for name in names}))
     alone = {*cells}
     for sign in _NEVER_IN_NAMES:
-        if any(len(parts := {*_parts(cell, sign)}) > 1 and parts <= alone for cell in cells):
+        split = [parts for cell in cells if len({*(parts := _parts(cell, sign))}) > 1]
+        if any({*parts} <= alone for parts in split) or _tagged(split, alone):
             return Joint(sign, len({*_flat(_parts(cell, sign) for cell in cells)}))
     holding = {sign: sum(sign in cell for cell in cells) for sign in SEPARATORS}
     for sign in sorted(SEPARATORS, key=lambda sign: -holding[sign]):
         if holding[sign] >= LEAST_JOINT and (labels := _labels_between(cells, sign)):
             return Joint(sign, labels)
     return None
+
+
+def joins(cells: Iterable[str], known: Collection[str]) -> str | None:
+    """Return what separates known labels in the `cells` that are several of these; None if none are."""
+    every, names = list(cells), {*known}
+    for sign in SEPARATORS:
+        split = [parts for cell in every if len(parts := _parts(cell, sign)) > 1]
+        if split and names.issuperset(_flat(split)):
+            return sign
+    lists = [found for cell in every if (found := _json_list(cell)) is not None]
+    return JSON if lists and names.issuperset(_flat(lists)) else None
+
+
+def _tagged(split: Collection[list[str]], alone: Set[str]) -> bool:
+    """Return whether few parts follow many different ones, all of which are cells of their own."""
+    first = {parts[0] for parts in split}
+    added = set(_flat(parts[1:] for parts in split))
+    return len(added) > 0 and first <= alone and 2 * len(added) <= len(first)
 
 
 def _labels_between(cells: Collection[str], sign: str) -> int:

@@ -64,12 +64,14 @@ class Abstention:
             that none reaches are left out.
         costs: the assumed costs.
         cheapest: the point with the lowest cost.
+        own: the point at the threshold that is stored in the model; None without one.
     """
 
     points: tuple[OperatingPoint, ...]
     targets: tuple[tuple[float, OperatingPoint], ...]
     costs: Costs
     cheapest: OperatingPoint
+    own: OperatingPoint | None
 
     @property
     def all_answered(self) -> OperatingPoint:
@@ -83,6 +85,7 @@ class Abstention:
             "targets": [{"target": target, **self._point(point)} for target, point in self.targets],
             "costs": {"error": self.costs.error, "abstention": self.costs.abstention},
             "cheapest": self._point(self.cheapest),
+            "own": None if self.own is None else self._point(self.own),
         }
 
     def _point(self, point: OperatingPoint) -> dict[str, Any]:
@@ -97,8 +100,15 @@ class Abstention:
         }
 
 
-def abstention(confidence: Floats, right: Bools, costs: Costs) -> Abstention:
-    """Return the effects of thresholds on rows of this confidence, given which are answered correctly."""
+def abstention(confidence: Floats, right: Bools, costs: Costs, threshold: float | None) -> Abstention:
+    """Return the effects of thresholds on rows of this confidence, given which are answered correctly.
+
+    Args:
+        confidence: the score of each answer [rows].
+        right: whether it is correct [rows].
+        costs: the assumed costs.
+        threshold: the one that is stored in the model; None without one.
+    """
     rows, cuts = len(confidence), selective_prediction.Cuts(confidence, right)
     steps = np.ceil(np.linspace(0, 1, STEPS + 1)[1:] * rows).astype(np.int64)
     points = tuple(map(cuts.point, np.unique(np.searchsorted(cuts.accepted, steps)).tolist()))
@@ -108,4 +118,6 @@ def abstention(confidence: Floats, right: Bools, costs: Costs) -> Abstention:
     # Among equal costs, the one that answers more. If none are answered, the threshold is above all scores.
     cheapest = cuts.point(int(np.flatnonzero(cost == cost.min())[-1]))
     none = OperatingPoint(1.0, rows, 0, 0)
-    return Abstention(points, targets, costs, none if costs.of(none) < costs.of(cheapest) else cheapest)
+    cheapest = none if costs.of(none) < costs.of(cheapest) else cheapest
+    own = None if threshold is None else selective_prediction.at(threshold, confidence, right)
+    return Abstention(points, targets, costs, cheapest, own)

@@ -103,7 +103,7 @@ def one_label_report(
         accuracy=intervals.share(int(is_right.sum()), len(right)),
         macro_f1=macro_f1,
         label_f1=tuple(label_f1),
-        abstention=abstention(confidence, is_right, costs),
+        abstention=abstention(confidence, is_right, costs, model.info.threshold),
         errors=groups(answers, right),
         surest_errors=surest(found.texts, answers, right, model.info.text_of),
         slices=slices([answer.read for answer in answers], is_right, columns),

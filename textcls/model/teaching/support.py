@@ -153,7 +153,7 @@ def prototypes_of(info: ModelInfo, path: Path) -> Prototypes:
     if info.prototypes is None:
         raise ConfigError(
             f"{path} cannot be taught, because its labels are not prototypes; train a model that can with "
-            "textcls train ... --head prototypes."
+            'textcls train ... --head prototypes (pip install "textcls[torch]").'
         )
     return info.prototypes
 
