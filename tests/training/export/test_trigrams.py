@@ -35,12 +35,18 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_scripts_without_spaces_have_trigrams_and_others_none() -> None:
-    def features(*texts: str, **options: bool) -> bool:
-        return resolve(TrainConfig(**options), texts, 9, 2, impl="compiled").features.trigrams  # type: ignore[arg-type]
+    def features(*texts: str, labels: int = 2, **options: bool) -> bool:
+        config = TrainConfig(**options)  # type: ignore[arg-type]
+        return resolve(config, texts, 9, labels, impl="compiled").features.trigrams
 
     assert features("\u6771\u4eac\u306b\u884c\u304f USA")
     assert features("\u0e2a\u0e27\u0e31\u0e2a\u0e14\u0e35")
     assert not features("\ub3c4\ucfc4\uc5d0 \uac04\ub2e4", "to \u6771\u4eac")
+    # A sixth of the letters is enough if they are sounds, as in Thai, and not if they are syllables, as in Chinese.
+    assert features("\u0e2a\u0e27\u0e31\u0e2a\u0e14\u0e35 with twenty-four letters")
+    assert not features("\u0e2a\u0e27\u0e31\u0e2a\u0e14\u0e35 with twenty-four letters", labels=51)
+    assert not features("\u0e2a\u0e27\u0e31\u0e2a\u0e14\u0e35 with more than thirty other letters besides")
+    assert not features("\u6771\u4eac\u306b\u884c\u304f\u6771 with twenty-four letters")
     assert not features("\u6771\u4eac", bigrams=False)
     # Whichever language every other row has.
     assert features(*2500 * ("\u6771\u4eac\u306b", "ok"))

@@ -27,6 +27,8 @@ Trainers = Literal["compiled", "one-vs-rest", "reference"]
 PROTOTYPE_DIM: Final = 64
 
 _HANGUL: Final = re.compile("[\uac00-\ud7a3]")
+# Thai, Lao, Burmese and Khmer.
+_SOUNDS: Final = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
 # How many texts determine the script.
 SCRIPT_TEXTS = 2000
 # Below this number rows are few: they are cross-fitted (`textcls_training.data.split`), and other values measured in
@@ -174,7 +176,7 @@ def resolve(
         batch_size=config.batch_size,
         on_gpu=on_gpu and large_batches(model),
     )
-    features = FeatureConfig(bigrams=False) if model.embedding == "bits" else _row_features(config, texts, impl)
+    features = FeatureConfig(bigrams=False) if model.embedding == "bits" else _row_features(config, texts, labels, impl)
     # Their features are those pooled by `norm` attention.
     suit = impl == "compiled" and not several and model.attention == "norm" and model.seeds == 1
     few = labels <= MOST_LABELS_BESIDE and tokens <= MOST_MACHINE_TOKENS and tokens * labels <= MOST_CELLS_BESIDE
@@ -288,10 +290,10 @@ def label_weights(given: ClassWeight, names: Sequence[str]) -> LabelWeights:
     return found
 
 
-def _row_features(config: TrainConfig, texts: Sequence[str], impl: Trainers) -> FeatureConfig:
+def _row_features(config: TrainConfig, texts: Sequence[str], labels: int, impl: Trainers) -> FeatureConfig:
     sizes = default_ngrams(texts) if config.ngrams is None else config.ngrams
     # The kernels for a GPU only read pairs, and with PyTorch the machine must not decide what is read.
-    trigrams = config.bigrams and impl != "reference" and unspaced(texts)
+    trigrams = config.bigrams and impl != "reference" and unspaced(texts, labels)
     return FeatureConfig(bigrams=config.bigrams, ngram_sizes=sizes, trigrams=trigrams)
 
 
@@ -434,17 +436,23 @@ def default_ngrams(texts: Sequence[str]) -> tuple[int, ...]:
 
     A syllable block holds two or three letters, and particles are glued to words.
     """
-    return (2, 3) if _mostly(_HANGUL, texts) else (3, 5)
+    return (2, 3) if _share(_HANGUL, texts) > 1 / 2 else (3, 5)
 
 
-def unspaced(texts: Sequence[str]) -> bool:
-    """Return whether most letters belong to scripts written without spaces, in which each letter is a token."""
-    return _mostly(tokenizer.UNSPACED, texts)
+def unspaced(texts: Sequence[str], labels: int) -> bool:
+    """Return whether sequences of letters are to be read, as suits scripts without spaces, whose letters are tokens.
+
+    They are if most letters belong to such scripts, or a sixth to those whose letters are sounds, which say less alone
+    than Chinese characters; of many labels, the texts in other scripts would lose more (measured: training/README.md).
+    """
+    some_sounds = labels <= MOST_LABELS_BESIDE and _share(_SOUNDS, texts) > 1 / 6
+    return some_sounds or _share(tokenizer.UNSPACED, texts) > 1 / 2
 
 
-def _mostly(script: re.Pattern[str], texts: Sequence[str]) -> bool:
+def _share(script: re.Pattern[str], texts: Sequence[str]) -> float:
+    """Return how many characters of a script there are, as a share of all letters."""
     # A random sample, so that rows alternating between two languages do not matter.
     chosen = random.Random(0).sample(range(len(texts)), min(len(texts), SCRIPT_TEXTS))
     some = [texts[i] for i in chosen]
     found = sum(len(script.findall(text)) for text in some)
-    return found > 0 and 2 * found > sum(c.isalpha() for text in some for c in text)
+    return found / max(1, sum(c.isalpha() for text in some for c in text))
