@@ -59,7 +59,7 @@ def test_a_mistyped_column_is_answered_with_the_one_that_may_be_meant(write: Wri
         read_labelled(path, ["mesage"])
     with pytest.raises(InputError, match=r"Did you mean 'label'\?"):
         read_labelled(path, [], "lable")
-    with pytest.raises(InputError, match=r"Did you mean 'Labels 1'\?"):
+    with pytest.raises(InputError, match=r"Did you mean 'Labels', which has the labels of all 2\?"):
         read_labelled(write("b.csv", "text,Labels,Labels\na,x,y\n"), [], "Label")
 
 

@@ -359,6 +359,21 @@ def test_a_cell_that_holds_no_json_list_is_refused(write: Write, cell: str, word
     )
 
 
+def test_columns_that_share_a_name_hold_the_labels_of_a_row(write: Write) -> None:
+    paths = [
+        write("a.csv", "text,Labels,Labels\na,billing,refund\nb,refund,\nc,,\nd,x,x\n"),
+        write("b.csv", "text,Labels\ne,billing\n"),
+        write("c.csv", "Labels,text,Labels,Labels\nx,f,billing,7\n"),
+    ]
+    with open_targets(paths, label_column="Labels", targets=TargetOptions()) as table:
+        found = [(row.text, row.label) for row in table.rows]
+    last = {"x": 1.0, "billing": 1.0, "7": 1.0}
+    assert [text for text, _ in found] == [*"abcdef"]
+    assert [label for _, label in found] == [BOTH, {"refund": 1.0}, {}, {"x": 1.0}, {"billing": 1.0}, last]
+    with open_targets(paths[:1], label_column="Labels 1", targets=TargetOptions(), bad=BadRows(skip=True)) as table:
+        assert [row.label for row in table.rows] == ["billing", "refund", "x"]
+
+
 def test_a_separator_for_lists_is_refused(write: Write) -> None:
     path = write("a.jsonl", '{"text": "a", "label": ["x"]}\n')
     assert "are a list, which has no separator; leave --label-separator out" in refusal(path, label_separator=";")

@@ -75,7 +75,8 @@ def named_columns(
     options, bad = reading.options, BadRows(skip=True)
     with open_targets(data, text_columns, label_column, targets=targets, options=options, bad=bad) as labelled:
         taken = {*labelled.text_columns, targets.weight_column, *others}
-    with open_tables(data, options, bad) as table:
+    with open_tables(data, options, bad) as opened:
+        table = opened.with_lists(labelled.label_column)
         taken |= {*label_columns(labelled.label_column, table.columns)}
         rows = list(islice(table.rows, _LOOKED_AT))
         if rows and rows[0].fields.get("chosen") in get_args(Chosen):

@@ -1,8 +1,9 @@
 """Which column is the text, and which the label: the one asked for, or one with the usual or a well-known name."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from difflib import get_close_matches
+from itertools import count, takewhile
 from typing import Final, Literal
 
 from textcls.errors import InputError
@@ -68,9 +69,7 @@ def choose(
         several = " or ".join(" and ".join(map(repr, names)) for names in found)
         raise InputError(f"{have} Choose {several} with --{kind}-column.")
     if close := get_close_matches(missing, columns, 1):
-        # Of columns that share a name, the first.
-        twin = re.sub(r" \d+$", " 1", close[0])
-        raise InputError(f"{have} Did you mean {twin if twin in columns else close[0]!r}?")
+        raise InputError(f"{have} Did you mean {_meant(close[0], columns, kind)}?")
     # A name of several words, or of punctuation alone, looks more like a text than like a name.
     row = any(len(name.split()) > 1 or not re.search(r"\w", name) for name in columns)
     advice = (
@@ -84,6 +83,21 @@ def choose(
             "if it has no names, add --no-header."
         )
     raise InputError(f"{have} Choose with --{kind}-column. {advice}".rstrip())
+
+
+def numbered(name: str, columns: Collection[str]) -> tuple[str, ...]:
+    """Return which of the columns were called `name` in the file, if there are several."""
+    found = tuple(takewhile(columns.__contains__, (f"{name} {number}" for number in count(1))))
+    return found if len(found) > 1 else ()
+
+
+def _meant(name: str, columns: Sequence[str], kind: Kind) -> str:
+    """Return a column as a question names it: of those that shared a name all, if they hold labels, or the first."""
+    shared = re.sub(r" \d+$", "", name)
+    twins = numbered(shared, columns)
+    if twins and kind == "label":
+        return f"{shared!r}, which has the labels of all {len(twins)}"
+    return repr(twins[0] if twins else name)
 
 
 def _of_lines(name: str, columns: Sequence[str]) -> str | None:

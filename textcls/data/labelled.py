@@ -227,7 +227,8 @@ def open_targets(
             no column, or there are more labels than a model allows.
         ConfigError: both a column of labels and patterns of such columns are given.
     """
-    with open_tables(paths, options, bad) as table:
+    with open_tables(paths, options, bad) as opened:
+        table = opened.with_lists(label_column or usual.label_column)
         texts = _text_columns(table, text_columns, usual)
         labels = label_columns(label_column or usual.label_column, table.columns)
         table.note_lacking(usual.beside, [*texts, *labels])

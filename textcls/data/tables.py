@@ -1,14 +1,14 @@
 """An open table, of one file or several in sequence: its columns, and its rows, read one at a time."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from textcls.data import folders, formats, storage
-from textcls.data.columns import Kind, choose
+from textcls.data.columns import Kind, choose, numbered
 from textcls.data.memory import MemoryTable, Readable
 from textcls.data.patterns import matching
 from textcls.data.rows import Bad, BadRows, Content, Format, ReadOptions, Row, Unreadable
@@ -17,6 +17,7 @@ from textcls.data.storage import RemoteFile
 from textcls.errors import InputError
 from textcls.model import text_columns, tokenizer
 from textcls.model.columns import Column, categories_of, not_understood, unpack
+from textcls.model.labels import written
 
 # With more files than this, only one is open at a time, after a first look at each.
 MOST_OPEN: Final = 100
@@ -64,6 +65,18 @@ class Table:
         for part in others:
             choose(part.file, part.columns, found, kind, guess=False)
         return found
+
+    def with_lists(self, name: str) -> "Table":
+        """Return the table with the columns called `name`, if a file has several, as one column of lists.
+
+        Trackers export the labels of an issue so; the columns were numbered when the file was opened.
+        """
+        joined = {column for part in self.parts for column in numbered(name, part.columns)}
+        if name in self.columns or not joined:
+            return self
+        parts = tuple(Part(part.file, _joined(name, part.columns, joined)) for part in self.parts)
+        rows = (_with_list(row, name, joined) for row in self.rows)
+        return replace(self, columns=parts[0].columns, rows=rows, parts=parts)
 
     def note_lacking(self, beside: Sequence[Column], others: Sequence[str]) -> None:
         """Note which columns beside the text a file lacks; with JSON objects, which its first ones lack.
@@ -212,6 +225,20 @@ def _good(names: Sequence[str], contents: Sequence[Content], bad: BadRows) -> It
                         if isinstance(value, Unreadable):
                             bad.add_strange(column, value.what)
                     yield row
+
+
+def _joined(name: str, columns: Sequence[str], joined: Container[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name if column in joined else column for column in columns))
+
+
+def _with_list(row: Row, name: str, joined: Container[str]) -> Row:
+    fields: dict[str, Any] = {}
+    for column, value in row.fields.items():
+        if column in joined or column == name:
+            fields.setdefault(name, []).extend(filter(None, [written(value)]))
+        else:
+            fields[column] = value
+    return row._replace(fields=fields)
 
 
 class TextRow(NamedTuple):
