@@ -9,6 +9,7 @@ from textcls.model.features import FeatureConfig
 from textcls_training.config import resolve as rules
 from textcls_training.config.resolve import resolve
 from textcls_training.config.settings import ModelConfig, OptimConfig, TrainConfig, from_options
+from textcls_training.fit.label_weights import class_weights
 from textcls_training.vectors.word_vectors import WordVectors
 
 
@@ -191,12 +192,27 @@ def test_the_view_by_vectors_keeps_its_rate_where_the_others_learn_faster() -> N
 
 
 def test_weights_of_labels_stand_in_the_order_of_the_labels_and_are_1_where_none_is_given() -> None:
-    assert rules.label_weights("balanced", ["a", "b"]) == "balanced"
-    assert rules.label_weights({"b": 2.0}, ["a", "b"]) == (1.0, 2.0)
+    assert rules.label_weights("balanced", ["a", "b"], tempered=True) == "balanced"
+    assert rules.label_weights({"b": 2.0}, ["a", "b"], tempered=True) == (1.0, 2.0)
     with pytest.raises(ConfigError, match="class_weight has a weight for 'z', which no training row has"):
-        rules.label_weights({"z": 2.0}, ["a", "b"])
+        rules.label_weights({"z": 2.0}, ["a", "b"], tempered=True)
     with pytest.raises(ConfigError, match="All weights of class_weight are 0"):
-        rules.label_weights({"a": 0, "b": 0}, ["a", "b"])
+        rules.label_weights({"a": 0, "b": 0}, ["a", "b"], tempered=True)
+
+
+def test_rare_labels_weigh_more_unless_rows_or_labels_are_many_or_a_text_has_several() -> None:
+    def weights(labels: int, rows: int = 1, label_rows: float | None = None, **options: str) -> object:
+        config = TrainConfig(**options)  # type: ignore[arg-type]
+        return resolve(config, rows * ["text"], rows, labels, label_rows=label_rows, names=[*"ab"]).class_weight
+
+    assert weights(2, 1499) == "tempered"
+    assert weights(256) == weights(2, 1500) == "none"
+    assert weights(2, label_rows=1.0) == weights(2, class_weight="none") == "none"
+    mass_C = np.array([1.0, 4.0, 4.0])
+    balanced_C = class_weights(mass_C, "balanced")
+    np.testing.assert_allclose(class_weights(mass_C, "tempered"), np.sqrt(balanced_C))
+    np.testing.assert_allclose(balanced_C, [3.0, 0.75, 0.75])
+    assert (class_weights(mass_C, "none") == 1).all()
 
 
 def test_thresholds_are_chosen_for_several_labels_alone() -> None:

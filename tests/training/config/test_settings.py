@@ -39,7 +39,7 @@ GOOD: list[tuple[str, Any, Any]] = [
     ("ngrams", (), ()),
     ("ngrams", "auto", None),
     ("ngrams", None, None),
-    ("class_weight", None, "none"),
+    ("class_weight", None, "auto"),
     ("class_weight", "none", "none"),
     ("class_weight", "balanced", "balanced"),
     ("class_weight", {"billing": 2, "shipping": np.float32(0.5)}, {"billing": 2.0, "shipping": 0.5}),
@@ -79,7 +79,8 @@ BAD: list[tuple[str, Any, str, str]] = [
         "class_weight",
         "rare",
         "rare",
-        "class_weight must be none, balanced, or the weight of each label in a mapping or a JSON file, not 'rare'.",
+        "class_weight must be auto, none, balanced, or the weight of each label in a mapping or a JSON file, "
+        "not 'rare'.",
     ),
     ("target_precision", 1.5, "1.5", "target_precision must be a finite number above 0 to 1, not 1.5."),
     ("target_recall", 0.0, "0", "target_recall must be a finite number above 0 to 1, not 0.0."),
@@ -109,7 +110,7 @@ PYTHON_ALONE: list[tuple[str, Any, str]] = [
     (
         "class_weight",
         3,
-        "class_weight must be none, balanced, or the weight of each label in a mapping or a JSON file, not 3.",
+        "class_weight must be auto, none, balanced, or the weight of each label in a mapping or a JSON file, not 3.",
     ),
     ("size", ["tiny"], "size must be one of tiny, small, default, full, not ['tiny']."),
 ]

@@ -117,7 +117,7 @@ def test_when_any_write_fails_the_next_run_goes_on_to_the_same_bytes(
     [
         (rows_of(81), CONFIG, r"the training rows differ\."),
         (ROWS, replace(CONFIG, epochs=3, seed=4), r"epochs was 2 and is 3, seed was 0 and is 4\."),
-        (ROWS, replace(CONFIG, class_weight="balanced"), r"class_weight was none and is balanced\."),
+        (ROWS, replace(CONFIG, class_weight="balanced"), r"class_weight was auto and is balanced\."),
     ],
 )
 def test_the_state_of_another_training_is_refused_with_what_differs(

@@ -75,18 +75,19 @@ class Bytes(Kind):
 
 @dataclass(frozen=True, slots=True)
 class ClassWeights(Kind):
-    """`none`, `balanced`, or the weight of each label: a mapping, or the name of a JSON file that contains one."""
+    """`auto`, `none`, `balanced`, or the weight of each label: a mapping, or the name of a JSON file with one."""
 
     def checked(self, name: str, value: object) -> str | dict[str, float]:
         """Return one of the names, or the weights; a label without one has weight 1."""
-        if isinstance(value, str) and value in ("none", "balanced"):
+        if isinstance(value, str) and value in ("auto", "none", "balanced"):
             return str(value)
         if isinstance(value, str | os.PathLike) and Path(value).is_file():
             return self._weights(os.fspath(value), _json_in(Path(value)))
         if isinstance(value, Mapping):
             return self._weights(name, value)
         raise ConfigError(
-            f"{name} must be none, balanced, or the weight of each label in a mapping or a JSON file, not {value!r}."
+            f"{name} must be auto, none, balanced, or the weight of each label in a mapping or a JSON file, "
+            f"not {value!r}."
         )
 
     @staticmethod

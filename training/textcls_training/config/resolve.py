@@ -19,7 +19,7 @@ from textcls_training.torch_parts import look_for_torch
 from textcls_training.vectors.word_vectors import WordVectors
 
 # The weight of the rows of each label: a rule, or one number per label, in the order of the labels.
-LabelWeights = Literal["none", "balanced"] | tuple[float, ...]
+LabelWeights = Literal["none", "tempered", "balanced"] | tuple[float, ...]
 
 # The trainer: `textcls_training.fit.compiled`, `textcls_training.fit.one_vs_rest`, or `textcls_torch.fit.trainer`.
 Trainers = Literal["compiled", "one-vs-rest", "reference"]
@@ -165,6 +165,7 @@ def resolve(
         values=config.values,
     )
     even = even_attention(model, len(texts), several=several)
+    few_rows = len(texts) < FEW_ROWS
     tokens_a_text = tokens / max(1, len(texts))
     optim = config.optim or default_optim(
         len(texts),
@@ -186,7 +187,7 @@ def resolve(
         optim=replace(optim, **given_rates(config)),
         epochs=epochs,
         max_tokens=config.max_tokens,
-        class_weight=label_weights(config.class_weight, names),
+        class_weight=label_weights(config.class_weight, names, tempered=few_rows and not several and labels < MANY_LABELS),
         rationale_weight=config.rationale_weight,
         size=config.size,
         seed=config.seed,
@@ -195,7 +196,7 @@ def resolve(
         even_attention=even,
         # The view by vectors begins with even attention on all data, and keeps the rate measured for it.
         vectors_rate=config.optim.rate if config.optim else OptimConfig().rate,
-        least_buckets=FEW_ROWS_BUCKETS if len(texts) < FEW_ROWS else LEAST_BUCKETS,
+        least_buckets=FEW_ROWS_BUCKETS if few_rows else LEAST_BUCKETS,
         goal=goal,
         impl=impl,
         head=config.head,
@@ -274,12 +275,19 @@ def reference_needed(config: TrainConfig, *, rationales: bool = False) -> str | 
     return None
 
 
-def label_weights(given: ClassWeight, names: Sequence[str]) -> LabelWeights:
+def label_weights(given: ClassWeight, names: Sequence[str], *, tempered: bool) -> LabelWeights:
     """Return the weights of labels in the order of `names`; 1 for a label without one.
+
+    Args:
+        given: what was asked for.
+        names: the labels.
+        tempered: whether rare labels weigh more if that is left open. Measured: training/README.md.
 
     Raises:
         ConfigError: a label that is not in `names` has a weight, or all weights are 0.
     """
+    if given == "auto":
+        return "tempered" if tempered else "none"
     if isinstance(given, str):
         return given
     if strangers := sorted(set(given) - set(names)):

@@ -26,7 +26,7 @@ from textcls.model.features import MAX_TOKENS
 from textcls_training.config.options import Bytes, ClassWeights, ExampleText, NgramSizes
 
 Attention = Literal["norm", "softmax", "cosine", "kernel", "metric"]
-ClassWeight = Literal["none", "balanced"] | Mapping[str, float]
+ClassWeight = Literal["auto", "none", "balanced"] | Mapping[str, float]
 Device = Literal["auto", "cpu", "cuda"]
 Impl = Literal["auto", "compiled", "one-vs-rest", "reference"]
 EmbeddingKind = Literal["rows", "bits"]
@@ -116,10 +116,10 @@ class TrainConfig:
     max_tokens: int = option(Integer(1, MOST_TOKENS), MAX_TOKENS, "Read this many tokens of each text.")
     class_weight: ClassWeight = option(
         ClassWeights(),
-        "none",
-        "Weight of each label: none weighs all rows the same, balanced raises rare labels; or a JSON file of "
-        'weights such as {"billing": 2}.',
-        metavar="none|balanced|FILE",
+        "auto",
+        "Weight of each label: none weighs all rows the same, balanced raises rare labels, auto by the square root of "
+        'that where rows are few; or a JSON file of weights such as {"billing": 2}.',
+        metavar="auto|none|balanced|FILE",
     )
     target_precision: float | None = option(
         Number(0, above=True, most=1),

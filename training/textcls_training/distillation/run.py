@@ -258,6 +258,8 @@ class Distillation:
             on_gpu=on_gpu(impl, config.device),
         )
         found = replace(found, features=replace(found.features, trigrams=alone.config.features.trigrams))
+        if found.class_weight == "tempered":  # measured for labelled rows alone
+            found = replace(found, class_weight="none")
         return one_vs_rest(found, config, pool.classes) if machines else replace(found, refit=True)
 
     def _metadata(self, report: DistillationReport) -> dict[str, Any]:

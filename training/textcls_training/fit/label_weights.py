@@ -14,18 +14,19 @@ FOCUS: Final = 1.25
 
 
 def class_weights(mass_C: Float64, kind: LabelWeights) -> Float32:
-    """Return the weight of each label [C]: 1, or rows / (labels x rows of the label) if `balanced`, or the given one.
+    """Return the weight of each label [C]: 1, or rows / (labels x rows of the label) if `balanced`, or the square root
+    of that if `tempered`, or the given one.
 
     Args:
         mass_C: how many rows each label has, see `Dataset.label_mass`.
-        kind: which of the two, or the weights.
+        kind: which of these, or the weights.
     """
     if kind == "none":
         return np.ones(len(mass_C), np.float32)
     if not isinstance(kind, str):
         return np.array(kind, np.float32)
     balanced_C: Float64 = mass_C.sum() / (len(mass_C) * np.maximum(mass_C, 1))
-    return balanced_C.astype(np.float32)
+    return (np.sqrt(balanced_C) if kind == "tempered" else balanced_C).astype(np.float32)
 
 
 def label_set_weights(dataset: Dataset, kind: LabelWeights) -> tuple[Float32, Float32]:

@@ -15,7 +15,7 @@ from textcls.evaluation.intervals import CONFIDENCE
 
 BAR: Final = 24
 # The defaults of options that are not numbers.
-_USUAL: Final = {"bigrams": "yes", "class_weight": "none"}
+_USUAL: Final = {"bigrams": "yes", "class_weight": "auto"}
 
 
 def verdict(report: TuneReport) -> str:
