@@ -47,12 +47,18 @@ def held_back_from_processes() -> Iterator[None]:
     They inherit the signal mask, which Windows does not have. The mask is not enough for this process, since the
     threads of numerical libraries do not have it.
     """
-    with held_back():
-        if sys.platform == "win32":
-            yield
-            return
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            yield
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    with held_back(), blocked(signal.SIGINT):
+        yield
+
+
+@contextmanager
+def blocked(*numbers: int) -> Iterator[None]:
+    """Block signals by the mask, which Windows does not have: processes started meanwhile inherit it."""
+    if sys.platform == "win32":
+        yield
+        return
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)

@@ -67,49 +67,44 @@ class OnceOption(click.Option):
         return values[0] if values else None
 
 
-_LEVELS: Final = "name the columns of the levels of a tree in one: 'group > job'"
 data_argument = click.argument("data", type=DATA, nargs=-1, required=True)
 threshold_option = click.option(
     "--threshold",
     type=click.FloatRange(0, 1),
     help="Abstain when the best score is below this.  [default: the model's own, if it has one]",
 )
-text_column_option = click.option(
-    "--text-column",
-    "text_columns",
-    multiple=True,
-    metavar="NAME",
-    help="Column of the text; repeat it to join several columns.  [default: as in training]",
-)
+
+
+def _text_column(default: str) -> Callable[[Command], Command]:
+    return click.option(
+        "--text-column",
+        "text_columns",
+        multiple=True,
+        metavar="NAME",
+        help=f"Column of the text; repeat it to join several columns.  [default: {default}]",
+    )
+
+
+def _label_column(default: str) -> Callable[[Command], Command]:
+    return click.option(
+        "--label-column",
+        cls=OnceOption,
+        hint="name the columns of the levels of a tree in one: 'group > job'",
+        metavar="NAME",
+        help=f"Column of the label, or those of the levels of a tree: 'group > job'.  [default: {default}]",
+    )
+
+
+text_column_option, label_column_option = _text_column("as in training"), _label_column("as in training")
+# For commands without a training whose columns could be meant.
+new_text_column_option = _text_column("text, or a well-known name")
+new_label_column_option = _label_column("label, or a well-known name")
 exchange_option = click.option(
     "--exchange",
     "groups",
     type=PATH,
     metavar="FILE",
     help="Words to exchange for each other, one group per line, separated by commas: he, she",
-)
-label_column_option = click.option(
-    "--label-column",
-    cls=OnceOption,
-    hint=_LEVELS,
-    metavar="NAME",
-    help="Column of the label, or those of the levels of a tree: 'group > job'.  [default: as in training]",
-)
-# For commands without a training whose columns could be meant.
-new_text_column_option = click.option(
-    "--text-column",
-    "text_columns",
-    multiple=True,
-    metavar="NAME",
-    help="Column of the text; repeat it to join several columns.  [default: text, or a well-known name]",
-)
-new_label_column_option = click.option(
-    "--label-column",
-    cls=OnceOption,
-    hint=_LEVELS,
-    metavar="NAME",
-    help="Column of the label, or those of the levels of a tree: 'group > job'.  [default: label, or a well-known "
-    "name]",
 )
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="Print nothing on standard error but errors.")
 

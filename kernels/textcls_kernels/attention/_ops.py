@@ -50,14 +50,7 @@ def metric_attention(
 
 
 @metric_attention.register_fake
-def _(
-    p: torch.Tensor,
-    metric: torch.Tensor,
-    lengths: torch.Tensor | None,
-    table: torch.Tensor | None,
-    counts: torch.Tensor | None,
-    causal: bool = False,
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _(p: torch.Tensor, *_rest: Any) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.empty_like(p), torch.empty(_lse_shape(p), device=p.device)
 
 
@@ -83,17 +76,7 @@ def metric_attention_backward(
 
 
 @metric_attention_backward.register_fake
-def _(
-    dout: torch.Tensor,
-    p: torch.Tensor,
-    metric: torch.Tensor,
-    lengths: torch.Tensor | None,
-    table: torch.Tensor | None,
-    counts: torch.Tensor | None,
-    out: torch.Tensor,
-    lse: torch.Tensor,
-    causal: bool = False,
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _(_dout: torch.Tensor, p: torch.Tensor, metric: torch.Tensor, *_rest: Any) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.empty_like(p), torch.empty_like(metric, memory_format=torch.contiguous_format)
 
 
@@ -139,14 +122,8 @@ def seed_metric_attention(
 
 
 @seed_metric_attention.register_fake
-def _(
-    seeds: torch.Tensor,
-    p: torch.Tensor,
-    metric: torch.Tensor,
-    lengths: torch.Tensor | None,
-    cu_lengths: torch.Tensor | None,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    pooled_shape, weight_shape = _seed_shapes(seeds, p, cu_lengths)
+def _(seeds: torch.Tensor, p: torch.Tensor, *rest: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    pooled_shape, weight_shape = _seed_shapes(seeds, p, rest[-1])
     return torch.empty(pooled_shape, dtype=p.dtype, device=p.device), torch.empty(weight_shape, device=p.device)
 
 
@@ -180,21 +157,9 @@ def seed_metric_attention_backward(
 
 
 @seed_metric_attention_backward.register_fake
-def _(
-    dpooled: torch.Tensor,
-    dweight: torch.Tensor,
-    seeds: torch.Tensor,
-    p: torch.Tensor,
-    metric: torch.Tensor,
-    lengths: torch.Tensor | None,
-    cu_lengths: torch.Tensor | None,
-    weight: torch.Tensor,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    return (
-        seeds.new_empty(seeds.shape),
-        torch.empty_like(p),
-        metric.new_empty(metric.shape),
-    )
+def _(_dpooled: Any, _dweight: Any, *inputs: Any) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    seeds, p, metric, *_ = inputs
+    return seeds.new_empty(seeds.shape), torch.empty_like(p), metric.new_empty(metric.shape)
 
 
 def _seed_save(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, torch.Tensor]) -> None:

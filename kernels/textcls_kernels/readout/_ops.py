@@ -40,20 +40,7 @@ def read_out_loss(
 
 @read_out_loss.register_fake
 def _(
-    x_VBTD: torch.Tensor,
-    squared_norm_VBT: torch.Tensor,
-    length_B: torch.Tensor,
-    query_VSD: torch.Tensor,
-    head_VCX: torch.Tensor,
-    bias_VC: torch.Tensor,
-    added_VBTS: torch.Tensor | None,
-    keep_VBX: torch.Tensor | None,
-    target: torch.Tensor,
-    weight_C: torch.Tensor,
-    absent_C: torch.Tensor | None,
-    row_weight_B: torch.Tensor | None,
-    focus: float,
-    norm: bool,
+    x_VBTD: torch.Tensor, _norm: Any, _length: Any, query_VSD: torch.Tensor, head_VCX: torch.Tensor, *_rest: Any
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     (views, texts, tokens, _), seeds = x_VBTD.shape, query_VSD.shape[1]
     _, labels, columns = head_VCX.shape

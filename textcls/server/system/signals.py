@@ -4,8 +4,10 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Final
+
+from textcls._util import interrupts
 
 if TYPE_CHECKING:
     import uvicorn
@@ -62,17 +64,9 @@ def release() -> None:
         signal.raise_signal(_heard.pop())
 
 
-@contextmanager
-def pending_in_children() -> Iterator[None]:
-    """Make these signals pending in processes started in this block, until they call `release`.
-
-    They inherit this thread's mask from the very start.
-    """
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _PENDING)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+def pending_in_children() -> AbstractContextManager[None]:
+    """Make these signals pending in processes started in this block, until they call `release`."""
+    return interrupts.blocked(*_PENDING)
 
 
 @contextmanager

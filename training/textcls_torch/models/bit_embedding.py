@@ -17,13 +17,12 @@ Shapes: B texts, T tokens of the longest one, V distinct tokens, K bits, H hashe
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from textcls_torch.models.classifier import ViewClassifier
-from textcls_training.data.arrays import Bools, Float32, Int64
+from textcls_training.data.arrays import Float32, Int64
 from textcls_training.data.corpus import Corpus
 from textcls_training.models.bit_codes import BITS, codes
 from textcls_training.models.ensemble import BitView
@@ -83,11 +82,7 @@ class BitEmbedding:
 
     def batch(self, encoded: EncodedBits, text_B: Int64) -> BitBatch:
         """Collect the texts numbered `text_B`, in that order."""
-        corpus = encoded.corpus
-        length_B = corpus.start[text_B + 1] - corpus.start[text_B]
-        mask_BT: Bools = np.arange(max(1, length_B.max(initial=0))) < length_B[:, None]
-        token_BT = np.zeros(mask_BT.shape, np.int64)
-        token_BT[mask_BT] = corpus.token[corpus.places(text_B)]
+        token_BT, mask_BT = encoded.corpus.padded(text_B)
         return BitBatch(token_BT, encoded.code_VK, torch.from_numpy(mask_BT))
 
     @torch.no_grad()

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from textcls_torch.models.classifier import ViewClassifier
 from textcls_training.config.settings import ModelConfig
-from textcls_training.data.arrays import Bools, Int64
+from textcls_training.data.arrays import Int64
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.vector_space import EncodedWords, VectorSpace
 from textcls_training.models.constants import VECTOR_LENGTH
@@ -59,12 +59,8 @@ class VectorEmbedding:
 
     def batch(self, encoded: EncodedWords, text_B: Int64) -> VectorBatch:
         """Collect the texts numbered `text_B`, in that order."""
-        corpus = encoded.corpus
-        length_B = corpus.start[text_B + 1] - corpus.start[text_B]
-        mask_BT: Bools = np.arange(max(1, length_B.max(initial=0))) < length_B[:, None]
-        row_BT = np.zeros(mask_BT.shape, np.int64)
-        row_BT[mask_BT] = encoded.row_of_type[corpus.token[corpus.places(text_B)]]
-        return VectorBatch(row_BT, torch.from_numpy(mask_BT))
+        type_BT, mask_BT = encoded.corpus.padded(text_B)
+        return VectorBatch(np.where(mask_BT, encoded.row_of_type[type_BT], 0), torch.from_numpy(mask_BT))
 
     @torch.no_grad()
     def read(self, batch: VectorBatch) -> tuple[Tensor, Tensor]:

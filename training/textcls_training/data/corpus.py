@@ -98,6 +98,14 @@ class Corpus:
         """Return the positions in `token` of the tokens of the texts `which`."""
         return ranges(self.start[which], self.lengths()[which])
 
+    def padded(self, which: Int64) -> tuple[Int64, Bools]:
+        """Return the type of each token of the texts `which` [texts, longest], 0 at padding, and what is real."""
+        length = self.lengths()[which]
+        mask: Bools = np.arange(max(1, length.max(initial=0))) < length[:, None]
+        types = np.zeros(mask.shape, np.int64)
+        types[mask] = self.token[self.places(which)]
+        return types, mask
+
     def select(self, which: Int64) -> "Corpus":
         """Return the texts `which`, with the same numbering of types."""
         lengths = self.lengths()[which]

@@ -12,14 +12,13 @@ from textcls_torch.models.classifier import SeedAttention, ViewClassifier
 from textcls_torch.models.mixing.building_blocks import StaticVector
 from textcls_torch.models.modules import module_of
 from textcls_training.data.arrays import Bools, Float32
-from textcls_training.data.corpus import Corpus
 from textcls_training.export.builder import GraphBuilder
-from textcls_training.export.heads.outputs import HeadOutputs, Tables, head_model
+from textcls_training.export.heads.outputs import HeadOutputs, ReadsTables, head_model
 from textcls_training.models.calibration import AnyCalibration, LabelSetCalibration
 from textcls_training.models.ensemble import Classifier
 
 
-class VectorHead(nn.Module):
+class VectorHead(nn.Module, ReadsTables):
     """Outputs from token sums whose columns are vectors and a squared norm; every view is a group.
 
     Attributes:
@@ -64,10 +63,6 @@ class VectorHead(nn.Module):
         else:
             probability_BC = torch.sigmoid(logits_BC * self.scale_C + self.shift_C)
         return probability_BC, logits_BC, attention_BT, attribution_BTC
-
-    def inputs(self, tables: Tables, corpus: Corpus) -> tuple[Bools, Float32]:
-        """Return padding and token sums of texts."""
-        return tables.read(corpus)
 
     @torch.no_grad()
     def answers(self, padding_BT: Bools, token_BTVX: Float32) -> HeadOutputs:

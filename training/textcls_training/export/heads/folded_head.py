@@ -9,16 +9,14 @@ import onnx
 from onnx import TensorProto, helper
 
 from textcls_training.config.settings import Attention
-from textcls_training.data.arrays import Bools, Float32
-from textcls_training.data.corpus import Corpus
 from textcls_training.export.builder import GraphBuilder
-from textcls_training.export.heads.outputs import HeadOutputs, Tables, ensemble_bias, head_model
+from textcls_training.export.heads.outputs import HeadOutputs, ReadsTables, ensemble_bias, head_model
 from textcls_training.models.calibration import AnyCalibration, LabelSetCalibration
 from textcls_training.models.constants import LEAST_SQUARE
 from textcls_training.models.ensemble import Classifier
 
 
-class FoldedHead:
+class FoldedHead(ReadsTables):
     """Outputs from token sums whose columns are values, a score and a squared norm; every seed of every view is a
     group.
 
@@ -67,10 +65,6 @@ class FoldedHead:
         return self._probabilities(logits_BC, xp), logits_BC, attention_BT, attribution_BTC
 
     answers = __call__
-
-    def inputs(self, tables: Tables, corpus: Corpus) -> tuple[Bools, Float32]:
-        """Return padding and token sums of texts."""
-        return tables.read(corpus)
 
     def _probabilities(self, logits_BC: Any, xp: Any) -> Any:
         found = self.calibration

@@ -9,16 +9,15 @@ import numpy as np
 import onnx
 
 from textcls_training.data.arrays import Bools, Float32
-from textcls_training.data.corpus import Corpus
 from textcls_training.export.builder import GraphBuilder
 from textcls_training.export.heads.folded_head import FoldedHead
-from textcls_training.export.heads.outputs import HeadOutputs, Tables
+from textcls_training.export.heads.outputs import HeadOutputs, ReadsTables
 from textcls_training.export.tables import NO_SCORE
 from textcls_training.models.calibration import AnyCalibration
 from textcls_training.models.ensemble import Classifier
 
 
-class LinearHead:
+class LinearHead(ReadsTables):
     """Outputs from token sums whose columns are vectors and a squared norm; every view is a group.
 
     One matrix per view, as a formula and in the graph, turns them into what the tables of a folded model contain; from
@@ -49,10 +48,6 @@ class LinearHead:
             squared_norm_BTS1 = np.repeat(token_BTVX[:, :, view, None, -1:], weight_DSY.shape[1], 2)
             groups.append(np.concatenate([column_BTSY, squared_norm_BTS1], 3))
         return self.folded(padding_BT, np.concatenate(groups, 2))
-
-    def inputs(self, tables: Tables, corpus: Corpus) -> tuple[Bools, Float32]:
-        """Return padding and token sums of texts."""
-        return tables.read(corpus)
 
     def graph(self) -> onnx.ModelProto:
         """Return `answers` in ONNX."""

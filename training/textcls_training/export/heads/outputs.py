@@ -31,6 +31,14 @@ class Tables(Protocol):
         """Return padding [B, T] and token sums [B, T, G, X] as the text graph of a saved model does."""
 
 
+class ReadsTables:
+    """A head whose inputs are what a text graph makes of texts."""
+
+    def inputs(self, tables: Tables, corpus: Corpus) -> tuple[Bools, Float32]:
+        """Return padding and token sums of texts."""
+        return tables.read(corpus)
+
+
 def ensemble_bias(classifiers: Sequence[Classifier], ensemble_weights: Sequence[float]) -> Float32:
     """Return the sum of the biases of all views [C], each times its ensemble weight."""
     weighted = [np.float32(weight) * one.bias_C for one, weight in zip(classifiers, ensemble_weights, strict=True)]
