@@ -374,6 +374,14 @@ def test_columns_that_share_a_name_hold_the_labels_of_a_row(write: Write) -> Non
         assert [row.label for row in table.rows] == ["billing", "refund", "x"]
 
 
+def test_numbered_columns_are_no_list_unless_they_are_asked_for(write: Write) -> None:
+    path = write("a.csv", "text,label 1,label 2\na,billing,refund\n")
+    assert "Did you mean 'label', which has the labels of all 2?" in refusal(path)
+    with open_targets([path], label_column="label", targets=TargetOptions()) as table:
+        assert [row.label for row in table.rows] == [BOTH]
+        assert "2 columns are read as one, 'label': the labels of a row." in table.notes
+
+
 def test_a_separator_for_lists_is_refused(write: Write) -> None:
     path = write("a.jsonl", '{"text": "a", "label": ["x"]}\n')
     assert "are a list, which has no separator; leave --label-separator out" in refusal(path, label_separator=";")

@@ -195,7 +195,7 @@ class Reading:
         """Open a file for its texts, with the table and the columns that they come from."""
         with open_table(path, self.options, self.bad) as opened:
             usual = Usual.of(training)
-            table = opened.with_lists(usual.label_column)
+            table = opened if training is None else opened.with_lists(usual.label_column)
             chosen = table.choose(text_columns or usual.text_columns, "text", guess=not text_columns)
             table.note_lacking(usual.beside, [*chosen, *label_columns(usual.label_column, table.columns)])
             self.say(table.notes)

@@ -228,7 +228,9 @@ def open_targets(
         ConfigError: both a column of labels and patterns of such columns are given.
     """
     with open_tables(paths, options, bad) as opened:
-        table = opened.with_lists(label_column or usual.label_column)
+        # Two columns that are numbered may be two people's labels, and are no list unless somebody says so.
+        asked = label_column is not None or usual.names is not None
+        table = opened.with_lists(label_column or usual.label_column) if asked else opened
         texts = _text_columns(table, text_columns, usual)
         labels = label_columns(label_column or usual.label_column, table.columns)
         table.note_lacking(usual.beside, [*texts, *labels])

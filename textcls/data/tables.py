@@ -74,8 +74,10 @@ class Table:
         joined = {column for part in self.parts for column in numbered(name, part.columns)}
         if name in self.columns or not joined:
             return self
-        parts = tuple(Part(part.file, _joined(name, part.columns, joined)) for part in self.parts)
+        kept = [dict.fromkeys(name if column in joined else column for column in part.columns) for part in self.parts]
+        parts = tuple(Part(part.file, tuple(columns)) for part, columns in zip(self.parts, kept, strict=True))
         rows = (_with_list(row, name, joined) for row in self.rows)
+        self.notes.append(f"{len(joined)} columns are read as one, {name!r}: the labels of a row.")
         return replace(self, columns=parts[0].columns, rows=rows, parts=parts)
 
     def note_lacking(self, beside: Sequence[Column], others: Sequence[str]) -> None:
@@ -225,10 +227,6 @@ def _good(names: Sequence[str], contents: Sequence[Content], bad: BadRows) -> It
                         if isinstance(value, Unreadable):
                             bad.add_strange(column, value.what)
                     yield row
-
-
-def _joined(name: str, columns: Sequence[str], joined: Container[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name if column in joined else column for column in columns))
 
 
 def _with_list(row: Row, name: str, joined: Container[str]) -> Row:

@@ -465,4 +465,4 @@ def _share(script: re.Pattern[str], texts: Sequence[str]) -> float:
     chosen = random.Random(0).sample(range(len(texts)), min(len(texts), SCRIPT_TEXTS))
     some = [texts[i] for i in chosen]
     found = sum(len(script.findall(text)) for text in some)
-    return found / max(1, sum(c.isalpha() for text in some for c in text))
+    return found / max(1, sum(c.isalpha() for text in some for c in text)) if found else 0.0

@@ -235,6 +235,8 @@ class Distillation:
         config = self._config
         if alone.config.model.embedding == "rows":
             config = replace(config, ngrams=alone.config.features.ngram_sizes)
+        if config.class_weight == "auto":  # measured for labelled rows alone
+            config = replace(config, class_weight="none")
         texts = [*given.texts, *self._unlabelled.texts]
         if self.answered and config.epochs is None and not pool.known.several:
             config = replace(config, epochs=max(LEAST_PASSES, default_epochs(len(texts), pool.classes)))
@@ -258,8 +260,6 @@ class Distillation:
             on_gpu=on_gpu(impl, config.device),
         )
         found = replace(found, features=replace(found.features, trigrams=alone.config.features.trigrams))
-        if found.class_weight == "tempered":  # measured for labelled rows alone
-            found = replace(found, class_weight="none")
         return one_vs_rest(found, config, pool.classes) if machines else replace(found, refit=True)
 
     def _metadata(self, report: DistillationReport) -> dict[str, Any]:
