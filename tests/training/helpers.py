@@ -23,6 +23,7 @@ from textcls_training.data.feature_space import FeatureSpace
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit.any_trainer import AnyTrainer
 from textcls_training.fit.callbacks import NOBODY, Callback
+from textcls_training.fit.course import Course
 from textcls_training.fit.cross_fit import fit
 from textcls_training.fit.threads import reproducible
 from textcls_training.models.ensemble import HashedView, TrainedModel, View
@@ -146,7 +147,7 @@ class Recorder(Callback):
 def fit_all(dataset: Dataset, config: ResolvedConfig, callback: Callback = NOBODY) -> Trainer:
     """A fit on all rows for all epochs, by the reference."""
     with reproducible(config.seed):
-        trainer = fit(dataset, classes_of(dataset), config, config.epochs, callback)
+        trainer = fit(dataset, classes_of(dataset), config, config.epochs, Course(callback))
     assert isinstance(trainer, Trainer)
     return trainer
 

@@ -24,7 +24,8 @@ from textcls_training.distillation.distil import Candidate, Fold, Pool, TeacherA
 from textcls_training.distillation.report import HeldOutScore
 from textcls_training.distillation.run import DOUBT, Distillation
 from textcls_training.distillation.teachers import GivenAnswers
-from textcls_training.fit.callbacks import NOBODY, Callback
+from textcls_training.fit.callbacks import Callback
+from textcls_training.fit.course import Course
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.validation import LabelValidation
 from textcls_training.pipeline.training import train
@@ -107,7 +108,7 @@ class Witness:
 
 def test_a_teacher_never_learns_from_the_rows_that_judge_him() -> None:
     pool, witness = pool_of(LABELLED, MORE.texts[:20]), Witness()
-    found = ask(witness, pool, NOBODY, Stop())
+    found = ask(witness, pool, Course())
     assert isinstance(found, TeacherAnswers)
     assert len(witness.lessons) == 6
     for fold, (taught, labels, asked) in zip(pool.folds, witness.lessons, strict=False):

@@ -24,8 +24,7 @@ from textcls.model.tokenizer import tokenize
 from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.data.unlabelled import UnlabelledText, UnlabelledTexts
 from textcls_training.distillation.distil import ask
-from textcls_training.fit.callbacks import NOBODY
-from textcls_training.fit.interrupt import Stop
+from textcls_training.fit.course import Course
 
 TEXTS = ("", "refund", "zzqqxx", "card parcel login", "filler1 invoicee filler2 payment!", "box box box")
 
@@ -89,7 +88,7 @@ def test_copies_of_a_text_are_on_one_side_of_a_split_and_among_no_unlabelled_tex
     assert (len(unlabelled.texts), unlabelled.copies) == (30, 80)
     texts = [" ".join(tokenize(text)) for text in (*given.texts, *unlabelled.texts)]
     pool, witness = pool_of(given, unlabelled.texts), Witness()
-    ask(witness, pool, NOBODY, Stop())
+    ask(witness, pool, Course())
     assert len(witness.lessons) == 6
     for fold, (taught, _, asked) in zip(pool.folds, witness.lessons, strict=False):
         held = {texts[i] for i in fold.valid}

@@ -18,6 +18,7 @@ from textcls_training.data.labelled_texts import LabelledTexts
 from textcls_training.fit import cross_fit, validation
 from textcls_training.fit.any_trainer import AnyTrainer
 from textcls_training.fit.callbacks import NOBODY, Callback
+from textcls_training.fit.course import Course
 from textcls_training.fit.cross_fit import ValidatedFit
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.selection import end_to_end, select
@@ -96,7 +97,7 @@ def test_a_callback_follows_what_the_main_thread_does(
     parts = np.arange(150) % (count + 1)
     splits = [dataset.split(parts == i) for i in range(count)]
     with reproducible(0):
-        cross_fit.cross_fit(dataset, splits, classes_of(dataset), config, callback)
+        cross_fit.cross_fit(dataset, splits, classes_of(dataset), config, Course(callback))
     assert [name for name, _ in callback.phases] == phases
     assert sum(n for n, _ in callback.steps) == sum(n for _, n in callback.phases)
 

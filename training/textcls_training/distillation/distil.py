@@ -16,14 +16,12 @@ from textcls_training.data.dataset import Dataset, Split
 from textcls_training.data.label_matrix import LabelMatrix
 from textcls_training.distillation.report import TEACHER, HeldOutScore
 from textcls_training.distillation.teachers import Teacher
-from textcls_training.fit.callbacks import Callback
+from textcls_training.fit.course import Course
 from textcls_training.fit.cross_fit import cross_fit
-from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.paired_gain import PairedGain
 from textcls_training.fit.selection import SelectionResult
 from textcls_training.fit.threads import reproducible
 from textcls_training.models.ensemble import TrainedModel
-from textcls_training.state.checkpoints import NOWHERE, Checkpoints
 
 # With several labels, one that a teacher considers less probable than this is taken as absent: of thousands most are.
 LEAST_ANSWER: Final = 0.005
@@ -112,7 +110,7 @@ class TeacherAnswers:
     held_out: Float32 | None
 
 
-def ask(teacher: Teacher, pool: Pool, callback: Callback, stop: Stop) -> TeacherAnswers | None:
+def ask(teacher: Teacher, pool: Pool, course: Course) -> TeacherAnswers | None:
     """Ask a teacher once for each fold, knowing only the labels of its training rows, and once for all.
 
     None if a stop is requested meanwhile.
@@ -121,14 +119,14 @@ def ask(teacher: Teacher, pool: Pool, callback: Callback, stop: Stop) -> Teacher
     # Separately given validation rows take none of the labelled texts away.
     whole = len(pool.folds[-1].train) == len(pool.labelled)
     lessons = pool.folds if whole else [*pool.folds, last]
-    callback.phase("asking the teacher", len(lessons) * len(pool.unlabelled))
+    course.callback.phase("asking the teacher", len(lessons) * len(pool.unlabelled))
     found = []
     for train, valid in lessons:
         answers = _answers(teacher, pool, train, valid)
-        if answers is None or stop.requested:
+        if answers is None or course.stop.requested:
             return None
         found.append(answers)
-        callback.step(len(pool.unlabelled), None)
+        course.callback.step(len(pool.unlabelled), None)
     of_folds = found[: len(pool.folds)]
     known = [held_out for _, held_out in of_folds if held_out is not None]
     scored = np.concatenate(known) if len(known) == len(of_folds) else None
@@ -151,9 +149,7 @@ def fit_student(
     answers: TeacherAnswers,
     weight: float,
     config: ResolvedConfig,
-    callback: Callback,
-    stop: Stop,
-    checkpoints: Checkpoints = NOWHERE,
+    course: Course,
 ) -> Fitted:
     """Cross-fit a student: per fold, on its training rows and the answers of a teacher of these alone."""
     splits = []
@@ -161,7 +157,7 @@ def fit_student(
         splits.append(Split(pool.lesson(fold.train, answer_UC, weight), pool.known.select(fold.valid)))
     learned = pool.lesson(pool.labelled, answers.of_all, weight)
     with reproducible(config.seed, config.impl, pool.classes):
-        selected, model = cross_fit(learned, splits, pool.classes, config, callback, stop, checkpoints)
+        selected, model = cross_fit(learned, splits, pool.classes, config, course)
     return Fitted(selected, model, learned, config, len(splits))
 
 

@@ -20,10 +20,8 @@ from textcls_training.distillation import distil
 from textcls_training.distillation.distil import Candidate, Fitted, Fold, Pool
 from textcls_training.distillation.report import LABELS_ALONE, STUDENT, STUDENT_WITH_VECTORS, DistillationReport
 from textcls_training.distillation.teachers import EncoderTeacher, GivenAnswers, SelfTeacher, Teacher
-from textcls_training.fit.callbacks import Callback
+from textcls_training.fit.course import Course
 from textcls_training.fit.device import device_type, on_gpu
-from textcls_training.fit.interrupt import Stop
-from textcls_training.state.checkpoints import NOWHERE, Checkpoints
 from textcls_training.torch_parts import torch_part
 from textcls_training.vectors import sentence_encoder
 from textcls_training.vectors.sentence_encoder import SentenceEncoder
@@ -96,9 +94,7 @@ class Distillation:
         dataset: Dataset,
         part: Int64,
         alone: Fitted,
-        callback: Callback,
-        stop: Stop,
-        checkpoints: Checkpoints = NOWHERE,
+        course: Course,
     ) -> DistillationOutcome:
         """Ask the teacher, train the student, and keep the model that held-out rows prefer.
 
@@ -108,9 +104,7 @@ class Distillation:
             dataset: the labelled texts as a data set.
             part: the number of the split that holds out each of them.
             alone: the model trained on the labelled texts alone.
-            callback: notified of progress.
-            stop: requests an early stop; `alone` is kept then.
-            checkpoints: where fits save their states.
+            course: how it runs; `alone` is kept if it is to end early.
 
         Raises:
             ConfigError: training diverged.
@@ -118,16 +112,15 @@ class Distillation:
         """
         texts = [*given.texts, *(valid.texts if valid else ()), *self._unlabelled.texts]
         pool, hashes = self._pool(texts, given, valid, dataset, part, alone)
-        teacher = self._teacher(texts, pool, hashes, alone.config, callback, stop, checkpoints)
-        answers = None if stop.requested else distil.ask(teacher, pool, callback, stop)
+        teacher = self._teacher(texts, pool, hashes, alone.config, course)
+        answers = None if course.stop.requested else distil.ask(teacher, pool, course)
         if answers is None:
             return DistillationOutcome(distil.interrupted(alone), None)
         weight = self._config.unlabelled_weight or WEIGHT
         students = []
         for name, resolved in self._ways(given, pool, alone):
-            kept_in = checkpoints.within(f"the {name}")
-            student = distil.fit_student(pool, answers, weight, resolved, callback, stop, kept_in)
-            if stop.requested:
+            student = distil.fit_student(pool, answers, weight, resolved, course.within(f"the {name}"))
+            if course.stop.requested:
                 return DistillationOutcome(distil.interrupted(alone), None)
             students.append(Candidate(name, student))
         asked_for = self._config.unlabelled_weight is not None
@@ -205,10 +198,9 @@ class Distillation:
         pool: Pool,
         hashes: Int64,
         config: ResolvedConfig,
-        callback: Callback,
-        stop: Stop,
-        checkpoints: Checkpoints,
+        course: Course,
     ) -> Teacher:
+        callback, stop = course.callback, course.stop
         if self._unlabelled.probability_UC is not None:
             return GivenAnswers(self._given(self._unlabelled.probability_UC, hashes, pool))
         if self._encoder is not None and self._config.tune_teacher:
@@ -219,7 +211,7 @@ class Distillation:
         if self._encoder is not None:
             vectors = self._encoder.encode(texts, callback, lambda: stop.requested)
             return EncoderTeacher(self._encoder.name, vectors, hashes, pool.classes)
-        return SelfTeacher(pool.corpus, hashes, pool.classes, config, stop, checkpoints)
+        return SelfTeacher(pool.corpus, hashes, pool.classes, config, course)
 
     def _given(self, probability_UC: Float32, hashes: Int64, pool: Pool) -> Float32:
         """Return the probabilities of all texts of the pool; NaN for labelled texts without given ones."""

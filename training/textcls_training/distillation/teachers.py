@@ -6,6 +6,7 @@ there. A teacher has no labels of its own; each time it is asked it learns anew 
 Shapes: T texts to learn from, A texts that are asked, C labels.
 """
 
+from dataclasses import replace
 from typing import Final, Protocol
 
 import numpy as np
@@ -19,11 +20,10 @@ from textcls_training.data.split import masks_of
 from textcls_training.distillation import linear_head
 from textcls_training.fit import calibration
 from textcls_training.fit.callbacks import NOBODY
+from textcls_training.fit.course import Course
 from textcls_training.fit.cross_fit import CrossFit
-from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.threads import reproducible
 from textcls_training.fit.validation import validation_of
-from textcls_training.state.checkpoints import NOWHERE, Checkpoints
 from textcls_training.vectors.sentence_encoder import Float16, as_float64
 
 _LEAST: Final = np.float32(1e-4)
@@ -72,22 +72,21 @@ class SelfTeacher:
         hashes: Int64,
         classes: int,
         config: ResolvedConfig,
-        stop: Stop,
-        checkpoints: Checkpoints = NOWHERE,
+        course: Course,
     ) -> None:
-        """Store the tokens and hashes of all texts, how the model is trained, and where it is kept."""
-        self._checkpoints, self._asked = checkpoints, 0
-        self._pool, self._hashes, self._classes, self._config, self._stop = pool, hashes, classes, config, stop
+        """Store the tokens and hashes of all texts, and how the model is trained, which nobody is told of."""
+        self._course, self._asked = replace(course, callback=NOBODY), 0
+        self._pool, self._hashes, self._classes, self._config = pool, hashes, classes, config
 
     def answers(self, text_T: Int64, rows: Dataset, asked_A: Int64) -> Float32 | None:
         """Cross-fit the model on `text_T`, which calibrates it, and return the answers of the model of all of them."""
         rows = rows._replace(rationale=None)
         splits = [rows.split(mask) for mask in masks_of(self._hashes[text_T], rows.labels)]
         self._asked += 1
-        kept_in = self._checkpoints.within(f"teacher {self._asked}")
+        course = self._course.within(f"teacher {self._asked}")
         with reproducible(self._config.seed, self._config.impl, self._classes):
-            selected, trainer = CrossFit(rows, splits, self._classes, self._config, self._stop, kept_in).run(NOBODY)
-            if self._stop.requested:
+            selected, trainer = CrossFit(rows, splits, self._classes, self._config, course).run()
+            if course.stop.requested:
                 return None
             found = selected.calibration
             logits_AC = found.combine(trainer.predict(trainer.encode(self._pool.select(asked_A))))

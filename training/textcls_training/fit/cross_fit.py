@@ -18,13 +18,14 @@ from textcls_training.data.dataset import Dataset, Split
 from textcls_training.fit.any_trainer import AnyTrainer
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.compiled.ahead import compiling_ahead
+from textcls_training.fit.course import Course
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.selection import SelectionResult, better, end_to_end, select
 from textcls_training.fit.split_parts import SplitParts
 from textcls_training.fit.threads import in_second_thread
 from textcls_training.fit.validation import Validation, validation_of
 from textcls_training.models.ensemble import VECTORS, TrainedModel
-from textcls_training.state.checkpoints import NOWHERE, Checkpoint, Checkpoints, FitState
+from textcls_training.state.checkpoints import NOWHERE, Checkpoint, FitState
 from textcls_training.torch_parts import torch_part
 
 COMPILING = "Compiling the training loops for this machine; this happens once and takes up to half a minute."
@@ -168,37 +169,35 @@ class CrossFit:
         splits: Sequence[Split],
         classes: int,
         config: ResolvedConfig,
-        stop: Stop,
-        checkpoints: Checkpoints = NOWHERE,
+        course: Course,
     ) -> None:
-        self.dataset, self.splits, self.classes, self.config, self.stop = dataset, splits, classes, config, stop
-        self.checkpoints = checkpoints
+        self.dataset, self.splits, self.classes, self.config, self.course = dataset, splits, classes, config, course
         self.logits: list[list[Float32]] = [[] for _ in splits]
         self.parts: list[SplitParts | None] = [None] * len(splits)
         self.final: AnyTrainer | None = None
         self.kept: ValidatedFit | None = None
 
-    def run(self, callback: Callback) -> tuple[SelectionResult, AnyTrainer]:
+    def run(self) -> tuple[SelectionResult, AnyTrainer]:
         """Return the selection on the validation rows, and the fit to keep.
 
         Raises:
             KeyboardInterrupt: a stop was requested before it was possible.
         """
         if self.config.model.draws_while_training or not self.config.refit or self.config.on_gpu:
-            self._fit_one_after_the_other(callback)
+            self._fit_one_after_the_other()
         else:
-            self._fit_in_two_threads(callback)
-        if self.stop.requested:
+            self._fit_in_two_threads()
+        if self.course.stop.requested:
             return self._as_it_stands()
         if self.kept is not None and not self.config.refit:
             self.final = self.kept.trainer
         selected = self._select(validation_of([split.valid for split in self.splits], self.config.goal))
         selected = replace(selected, parts=[parts for parts in self.parts if parts is not None])
         if self.final is None or selected.epochs != self.config.epochs:
-            checkpoint = self.checkpoints.of(all_rows_to(selected.epochs, self.config))
             learned = self.dataset if self.config.refit else self.splits[0].train
-            self.final = fit(learned, self.classes, self.config, selected.epochs, callback, self.stop, checkpoint)
-        return self._as_it_stands() if self.stop.requested else (selected, self.final)
+            name = all_rows_to(selected.epochs, self.config)
+            self.final = fit(learned, self.classes, self.config, selected.epochs, self.course, name)
+        return self._as_it_stands() if self.course.stop.requested else (selected, self.final)
 
     def _select(self, validation: Validation) -> SelectionResult:
         """Select the epoch, and whether vectors on trial stay: where validation rows do not prefer them, all goes on
@@ -224,14 +223,14 @@ class CrossFit:
                 parts.drop(VECTORS)
         return without
 
-    def _fit_one_after_the_other(self, callback: Callback) -> None:
+    def _fit_one_after_the_other(self) -> None:
         """Fit each split: two threads would draw dropout from the one generator of both, and on a GPU one thread at a
         time records a step.
         """
         for i in range(len(self.splits)):
-            self._fit_split(i, callback)
+            self._fit_split(i, self.course.callback)
 
-    def _fit_in_two_threads(self, callback: Callback) -> None:
+    def _fit_in_two_threads(self) -> None:
         """Fit every other split here; beside it, in a second thread, all rows for all epochs, and the other splits.
 
         The fit on all rows is the right one if the last epoch is selected.
@@ -241,28 +240,28 @@ class CrossFit:
             jobs.append(partial(self._fit_split, i))
         with in_second_thread(jobs, self._cancel):
             for i in range(0, len(self.splits), 2):
-                self._fit_split(i, callback)
+                self._fit_split(i, self.course.callback)
 
     def _fit_all(self) -> None:
-        final = make_trainer(self.dataset, self.classes, self.config, self.stop)
-        final.train(self.config.epochs, checkpoint=self.checkpoints.of(ALL_ROWS))
+        final = make_trainer(self.dataset, self.classes, self.config, self.course.stop)
+        final.train(self.config.epochs, checkpoint=self.course.checkpoints.of(ALL_ROWS))
         self.final = final
 
     def _fit_split(self, i: int, callback: Callback = NOBODY) -> None:
-        found = ValidatedFit(self.splits[i], self.classes, self.config, self.stop)
+        found = ValidatedFit(self.splits[i], self.classes, self.config, self.course.stop)
         if i == 0:
             self.kept = found
         name = "choosing" if len(self.splits) == 1 else f"choosing {i + 1}/{len(self.splits)}"
-        checkpoint = self.checkpoints.of(split_name(i, len(self.splits)))
+        checkpoint = self.course.checkpoints.of(split_name(i, len(self.splits)))
         found.run(name, callback, checkpoint, keep=i == 0)
         self.logits[i], self.parts[i] = found.logits, found.parts
 
     def _cancel(self) -> None:
-        self.stop.requested = True
+        self.course.stop.requested = True
 
     def _as_it_stands(self) -> tuple[SelectionResult, AnyTrainer]:
         """Return the fit of the first split: what is reported is measured on this fit, on rows that it has not seen."""
-        if self.kept is None or not self.stop.possible:  # requested by other means than `possible` allows
+        if self.kept is None or not self.course.stop.possible:  # requested by other means than `possible` allows
             raise KeyboardInterrupt
         return self.kept.as_it_stands(), self.kept.trainer
 
@@ -272,9 +271,7 @@ def cross_fit(
     splits: Sequence[Split],
     classes: int,
     config: ResolvedConfig,
-    callback: Callback = NOBODY,
-    stop: Stop | None = None,
-    checkpoints: Checkpoints = NOWHERE,
+    course: Course | None = None,
 ) -> tuple[SelectionResult, TrainedModel]:
     """Let the validation rows of all splits together select the epoch, and return it with the model of all rows.
 
@@ -285,14 +282,15 @@ def cross_fit(
         ConfigError: training diverged.
         KeyboardInterrupt: a stop was requested before it was possible.
     """
+    course = course or Course()
 
     def compiling() -> None:
-        callback.note(COMPILING)
+        course.callback.note(COMPILING)
         if config.impl != "reference":
             compile_ahead()
 
     with compiling_ahead() as compile_ahead, compiling_told(compiling):
-        selected, trainer = CrossFit(dataset, splits, classes, config, stop or Stop(), checkpoints).run(callback)
+        selected, trainer = CrossFit(dataset, splits, classes, config, course).run()
     return selected, trainer.trained_model(selected.calibration.ensemble_weights)
 
 
@@ -301,11 +299,11 @@ def fit(
     classes: int,
     config: ResolvedConfig,
     epochs: int,
-    callback: Callback = NOBODY,
-    stop: Stop | None = None,
-    checkpoint: Checkpoint = NOWHERE,
+    course: Course | None = None,
+    name: str = ALL_ROWS,
 ) -> AnyTrainer:
-    """Train on all rows, with the schedule of `config.epochs` epochs cut after `epochs`."""
-    trainer = make_trainer(dataset, classes, config, stop)
-    trainer.train(epochs, callback, checkpoint)
+    """Train on all rows, with the schedule of `config.epochs` epochs cut after `epochs`"""
+    course = course or Course()
+    trainer = make_trainer(dataset, classes, config, course.stop)
+    trainer.train(epochs, course.callback, course.checkpoints.of(name))
     return trainer

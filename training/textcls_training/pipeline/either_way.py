@@ -9,15 +9,16 @@ and is kept if its rows prefer it.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from textcls_training.config.resolve import FEW_ROWS, ResolvedConfig
 from textcls_training.data.dataset import Dataset, Split
 from textcls_training.distillation.distil import Fitted
-from textcls_training.fit.callbacks import Callback
+from textcls_training.fit.course import Course
 from textcls_training.fit.cross_fit import cross_fit, fit
-from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.selection import better
-from textcls_training.state.checkpoints import Checkpoints
+
+STOPPED: Final = "Stopped: what is saved are the machines, which are complete; gradient steps were not tried."
 
 
 def fit_either_way(
@@ -26,9 +27,7 @@ def fit_either_way(
     classes: int,
     machines: ResolvedConfig,
     gradient: ResolvedConfig | None,
-    callback: Callback,
-    stop: Stop,
-    checkpoints: Checkpoints,
+    course: Course,
     every_part: bool,
 ) -> Fitted:
     """Cross-fit support vector machines, and the gradient-trained model; return the one that held-out rows prefer.
@@ -39,22 +38,21 @@ def fit_either_way(
         classes: number of labels.
         machines: the configuration of the support vector machines.
         gradient: the configuration of the gradient training; None if only machines are wanted.
-        callback: notified of progress.
-        stop: a request to end the training; once there are machines, these are kept.
-        checkpoints: where fits keep their states.
+        course: how the training runs; once there are machines, these are kept if it is to end early.
         every_part: whether the gradient training, too, is to hold out all rows in turn, however many there are.
     """
-    within = checkpoints.within("one-vs-rest")
-    selected, model = cross_fit(dataset, splits, classes, machines, callback, stop, within)
+    selected, model = cross_fit(dataset, splits, classes, machines, course.within("one-vs-rest"))
     if selected.interrupted:
         return Fitted(selected, model, splits[0].train, machines, 1)
     kept = Fitted(selected, model, dataset, machines, len(splits))
     if gradient is None or not len(selected.validation):
         return kept
-    stop.possible = True
-    other = _by_gradient(kept, splits, classes, gradient, callback, stop, checkpoints, every_part)
-    if stop.requested:
-        callback.note("Stopped: what is saved are the machines, which are complete; gradient steps were not tried.")
+    course.stop.possible = True
+    other = _by_gradient(kept, splits, classes, gradient, course, every_part)
+    if course.stop.requested:
+        course.callback.note(
+            "Stopped: what is saved are the machines, which are complete; gradient steps were not tried."
+        )
         return kept
     return kept if other is None else other
 
@@ -64,23 +62,21 @@ def _by_gradient(
     splits: Sequence[Split],
     classes: int,
     gradient: ResolvedConfig,
-    callback: Callback,
-    stop: Stop,
-    checkpoints: Checkpoints,
+    course: Course,
     every_part: bool,
 ) -> Fitted | None:
     """Return the gradient-trained model, None if held-out rows do not prefer it, or a stop was requested."""
     dataset, first = kept.learned, splits[:1]
     if every_part or len(dataset.labels) < FEW_ROWS:
-        selected, model = cross_fit(dataset, splits, classes, gradient, callback, stop, checkpoints)
+        selected, model = cross_fit(dataset, splits, classes, gradient, course)
         other = Fitted(
             selected, model, dataset, gradient.after_trial(has_vectors=model.vector_view is not None), len(splits)
         )
-        return other if not stop.requested and better(selected, kept.selected) else None
+        return other if not course.stop.requested and better(selected, kept.selected) else None
     alone = replace(gradient, refit=False)
-    selected, tried = cross_fit(dataset, first, classes, alone, callback, stop, checkpoints)
-    if stop.requested or not better(selected, kept.selected):
+    selected, tried = cross_fit(dataset, first, classes, alone, course)
+    if course.stop.requested or not better(selected, kept.selected):
         return None
     gradient = gradient.after_trial(has_vectors=tried.vector_view is not None)
-    trainer = fit(dataset, classes, gradient, selected.epochs, callback, stop, checkpoints.of("all rows"))
+    trainer = fit(dataset, classes, gradient, selected.epochs, course)
     return Fitted(selected, trainer.trained_model(selected.calibration.ensemble_weights), dataset, gradient, 1)

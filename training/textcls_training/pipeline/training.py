@@ -24,6 +24,7 @@ from textcls_training.export.save import Tables, save, tables_of
 from textcls_training.export.versions import versions
 from textcls_training.fit.callbacks import NOBODY, Callback
 from textcls_training.fit.columns.gains import FittedColumns
+from textcls_training.fit.course import Course
 from textcls_training.fit.cross_fit import cross_fit
 from textcls_training.fit.interrupt import Stop
 from textcls_training.fit.label_set_calibration import HeldOutDecisions
@@ -176,13 +177,13 @@ def _run(task: Task, state: Path | None, opened_files: ExitStack) -> TrainingRun
     checkpoints: Checkpoints = folder or NOWHERE
     if task.learned is not None:
         checkpoints = task.learned.checkpoints(checkpoints)
+    course = Course(task.callback, task.stop, checkpoints)
     clock.lap("preparing")
-    fitted = _fitted(task, prepared, checkpoints)
+    fitted = _fitted(task, prepared, course)
     clock.lap("training")
     outcome, whole = DistillationOutcome(fitted, None), not fitted.selected.interrupted
     if distillation is not None and whole:
-        texts, dataset, part, stop = prepared.texts, prepared.taught, prepared.part, task.stop
-        outcome = distillation.run(texts, task.valid, dataset, part, fitted, task.callback, stop, checkpoints)
+        outcome = distillation.run(prepared.texts, task.valid, prepared.taught, prepared.part, fitted, course)
         clock.lap("distilling")
     outcome = _with_head(outcome, task.config, len(prepared.names))
     outcome, columns = _with_columns(outcome, task, prepared)
@@ -195,16 +196,14 @@ def _run(task: Task, state: Path | None, opened_files: ExitStack) -> TrainingRun
     return TrainingRun(report, outcome.fitted.model, tables, outcome.fitted.selected, prepared.part)
 
 
-def _fitted(task: Task, prepared: Prepared, checkpoints: Checkpoints) -> Fitted:
+def _fitted(task: Task, prepared: Prepared, course: Course) -> Fitted:
     """Cross-fit the model of the labelled rows."""
     names, _, _, dataset, splits, _, resolved, machines = prepared
     with reproducible(resolved.seed, resolved.impl, len(names)):
         if machines is not None:
             gradient = None if task.config.impl == "one-vs-rest" else resolved
-            return fit_either_way(
-                dataset, splits, len(names), machines, gradient, task.callback, task.stop, checkpoints, task.every_part
-            )
-        selected, model = cross_fit(dataset, splits, len(names), resolved, task.callback, task.stop, checkpoints)
+            return fit_either_way(dataset, splits, len(names), machines, gradient, course, task.every_part)
+        selected, model = cross_fit(dataset, splits, len(names), resolved, course)
     resolved, whole = resolved.after_trial(has_vectors=model.vector_view is not None), not selected.interrupted
     fitted_on = dataset if whole and resolved.refit else splits[0].train
     return Fitted(selected, model, fitted_on, resolved, len(splits) if whole else 1)

@@ -30,6 +30,7 @@ from textcls_training.fit.compiled.arrays import Dense
 from textcls_training.fit.compiled.head import TOGETHER
 from textcls_training.fit.compiled.learner import Learner
 from textcls_training.fit.compiled.trainer import STEPS_AT_ONCE, CompiledTrainer
+from textcls_training.fit.course import Course
 from textcls_training.fit.cross_fit import ValidatedFit, cross_fit, make_trainer
 from textcls_training.fit.threads import reproducible
 from textcls_training.models.ensemble import HashedView
@@ -335,7 +336,7 @@ def test_a_training_says_that_it_compiles_once_and_only_if_it_does(
 
     def notes() -> list[str]:
         callback = Recorder()
-        cross_fit(rows, [split], classes_of(rows), config, callback)
+        cross_fit(rows, [split], classes_of(rows), config, Course(callback))
         return [note for note in callback.notes if "Compiling" in note]
 
     def run(fit: ValidatedFit, *given: Any, **more: Any) -> None:
