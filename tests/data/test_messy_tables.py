@@ -219,44 +219,6 @@ def test_numbers_and_times_of_a_sheet_are_shown_there_as_before(write: Write, tm
     assert sheet["D2"].value == str(2**60)
 
 
-def test_columns_of_a_sheet_stay_as_wide_as_they_were(write: Write, tmp_path: Path) -> None:
-    book = openpyxl.load_workbook(write("a.xlsx", xlsx(["text", "n", "at", "ok"], ["a", 1, 2, 3])))
-    book.active.column_dimensions["A"].width = 90.5
-    book.active.column_dimensions.group("C", "E", hidden=False)
-    book.active.column_dimensions["C"].width = 33
-    book.save(tmp_path / "b.xlsx")
-    copied(tmp_path / "b.xlsx", tmp_path / "c.xlsx")
-    kept = openpyxl.load_workbook(tmp_path / "c.xlsx").active.column_dimensions
-    assert [kept[letter].width for letter in "ABCDE"] == [90.5, 3, 33, 33, 8]
-
-
-@pytest.mark.parametrize(
-    ("columns", "widths"),
-    [
-        ('<col min="1" width="40" customWidth="1"/>', [6, 3]),
-        ('<col min="1" max="" width="40" customWidth="1"/>', [6, 3]),
-        ('<col min="1" max="2" width="9,14" customWidth="1"/>', [6, 3]),
-        ('<col min="1" max="2" width="1e9" customWidth="1"/>', [6, 3]),
-        ('<col min="1" max="2" width="9.14" customWidth="0"/>', [6, 3]),
-        ('<col min="1" max="16384" width="9.5" customWidth="1"/>', [9.5, 9.5]),
-        (
-            '<col min="1" max="1" width="20" customWidth="true"/><col min="1" max="2" width="30" customWidth="1"/>',
-            [20, 30],
-        ),
-    ],
-)
-def test_widths_that_are_odd_or_that_nobody_has_set_are_made_anew(
-    tmp_path: Path, write: Write, columns: str, widths: list[float]
-) -> None:
-    path = write("a.xlsx", xlsx(["text", "n"], ["a", 1]))
-    with zipfile.ZipFile(path) as whole, zipfile.ZipFile(tmp_path / "b.xlsx", "w") as odd:
-        for name in whole.namelist():
-            odd.writestr(name, whole.read(name).replace(b"<sheetData>", f"<cols>{columns}</cols><sheetData>".encode()))
-    copied(tmp_path / "b.xlsx", tmp_path / "c.xlsx")
-    kept = openpyxl.load_workbook(tmp_path / "c.xlsx").active.column_dimensions
-    assert [kept[letter].width for letter in "AB"] == widths
-
-
 @pytest.mark.parametrize("damage", [(b' s="1"', b' s="99"'), (b' s="1"', b"")], ids=["unknown style", "no style"])
 def test_a_sheet_whose_styles_are_damaged_is_read_and_a_date_of_it_stays_one(
     tmp_path: Path, damage: tuple[bytes, bytes]

@@ -37,8 +37,6 @@ MOST_BYTES: Final = 1_000_000_000
 # Rows that determine the width of a column, and its largest width, in characters.
 _MEASURED: Final = 100
 _MOST_WIDTH: Final = 60
-# The largest column width of a sheet.
-_WIDEST: Final = 255
 _GENERAL: Final = "General"
 _NO_RESULT: Final = Unreadable(
     "a formula without its result", "open the file in a spreadsheet program and save it there"
@@ -95,21 +93,6 @@ class Cell(str):
         return found
 
 
-class Column(str):
-    """The name of a column, with its width in the sheet, in characters."""
-
-    width: float
-
-    @classmethod
-    def of(cls, name: str, width: float | None) -> str:
-        """Return a name, with its width if the sheet gives one."""
-        if width is None:
-            return name
-        found = cls(name)
-        found.width = width
-        return found
-
-
 def _number_format(of: Any) -> str:
     """Return the number format of a cell, as far as its styles are intact."""
     try:
@@ -141,7 +124,6 @@ def read(source: Source, options: ReadOptions) -> Content:
         rows, passed_over = without_titles(rows, source.name)
         notes += passed_over
     number, header = next(rows, (0, []))
-    widths = _widths(source.name, sheet, len(header))
     if _NO_RESULT in header:
         raise InputError(f"{source.name}, row {number}: a name is {_NO_RESULT.what}; {_NO_RESULT.advice}.")
     if not header:
@@ -149,12 +131,11 @@ def read(source: Source, options: ReadOptions) -> Content:
         advice = f"choose another with --sheet: {', '.join(others)}" if others else "it needs column names and a row"
         raise InputError(f"{source.name}, sheet {sheet.title!r} is empty; {advice}.")
     if not options.header:
-        columns = tuple(Column.of(str(i), widths.get(i)) for i in range(1, len(header) + 1))
+        columns = tuple(str(i) for i in range(1, len(header) + 1))
         return Content("xlsx", columns, _rows(source.name, columns, chain([(number, header)], rows), number - 1), notes)
     names = with_names([name.strip() for name in header], openpyxl.utils.get_column_letter)
     names, more = told_apart(names, source.name)
-    columns = tuple(Column.of(name, widths.get(i)) for i, name in enumerate(names, 1))
-    return Content("xlsx", columns, _rows(source.name, columns, rows, number), (*notes, *more))
+    return Content("xlsx", tuple(names), _rows(source.name, names, rows, number), (*notes, *more))
 
 
 def _damaged(name: str) -> InputError:
@@ -210,29 +191,6 @@ def _holds(archive: zipfile.ZipFile, member: str, marks: Sequence[bytes]) -> boo
     return False
 
 
-def _widths(name: str, sheet: Any, most: int) -> dict[int, float]:
-    """Return the widths that were set for the first `most` columns, by column number, in characters."""
-    found: dict[int, float] = {}
-    reached = 0
-    try:
-        # A sheet that is read row by row does not keep what precedes its rows.
-        with sheet._get_source() as file:
-            for _, element in _openpyxl().xml.functions.iterparse(file, ("start",)):
-                if element.tag.endswith("}sheetData"):
-                    break
-                if element.tag.endswith("}col") and element.get("customWidth") in ("1", "true"):
-                    # A width that cannot be read is treated as not set; no column is looked at twice.
-                    with suppress(KeyError, ValueError):
-                        first, last = int(element.attrib["min"]), min(int(element.attrib["max"]), most)
-                        width = float(element.attrib["width"])
-                        if 0 < width <= _WIDEST:
-                            found |= dict.fromkeys(range(max(first, reached + 1), last + 1), width)
-                        reached = max(reached, last)
-    except _DAMAGE as error:
-        raise _damaged(name) from error
-    return found
-
-
 def _values(name: str, sheet: Any, formulas: Any) -> Iterator[_Numbered]:
     """Yield the number and texts of each non-empty row, up to its last non-empty cell.
 
@@ -275,8 +233,8 @@ def _rows(name: str, columns: Sequence[str], rows: Iterable[_Numbered], before: 
 class Writer:
     """Writes rows and answers as the only sheet of a workbook; numbers and times from a sheet keep type and format.
 
-    Strings are written as strings, so nothing becomes a formula. Columns keep the width they had in a sheet, others get
-    that of the content of the first rows, up to a limit; their names stay visible.
+    Strings are written as strings, so nothing becomes a formula. Columns have the width of the content of the first
+    rows, up to a limit; their names stay visible.
     """
 
     def __init__(self, file: IO[bytes], columns: Sequence[str], added: Sequence[str]) -> None:
@@ -311,8 +269,8 @@ class Writer:
         columns = [*self.columns, *self.added]
         for number, name in enumerate(columns, 1):
             widest = max([len(name), *(len(str(row.get(name) or "")) for row in first)])
-            width = name.width if isinstance(name, Column) else min(widest + 2, _MOST_WIDTH)
-            self.sheet.column_dimensions[_openpyxl().utils.get_column_letter(number)].width = width
+            letter = _openpyxl().utils.get_column_letter(number)
+            self.sheet.column_dimensions[letter].width = min(widest + 2, _MOST_WIDTH)
         self.sheet.freeze_panes = "A2"
         self._append("the names of the columns", columns)
 
