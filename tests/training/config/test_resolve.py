@@ -200,19 +200,25 @@ def test_weights_of_labels_stand_in_the_order_of_the_labels_and_are_1_where_none
         rules.label_weights({"a": 0, "b": 0}, ["a", "b"], tempered=True)
 
 
-def test_rare_labels_weigh_more_unless_rows_or_labels_are_many_or_a_text_has_several() -> None:
-    def weights(labels: int, rows: int = 1, label_rows: float | None = None, **options: str) -> object:
+def test_rare_labels_weigh_more_unless_labels_are_many_or_a_text_has_several() -> None:
+    def weights(labels: int, label_rows: float | None = None, **options: str) -> object:
         config = TrainConfig(**options)  # type: ignore[arg-type]
-        return resolve(config, rows * ["text"], rows, labels, label_rows=label_rows, names=[*"ab"]).class_weight
+        return resolve(config, ["text"], 1, labels, label_rows=label_rows, names=[*"ab"]).class_weight
 
-    assert weights(2, 1499) == "tempered"
-    assert weights(256) == weights(2, 1500) == "none"
+    assert weights(255) == "tempered"
+    assert weights(256) == "none"
     assert weights(2, label_rows=1.0) == weights(2, class_weight="none") == "none"
     mass_C = np.array([1.0, 4.0, 4.0])
-    balanced_C = class_weights(mass_C, "balanced")
-    np.testing.assert_allclose(class_weights(mass_C, "tempered"), np.sqrt(balanced_C))
-    np.testing.assert_allclose(balanced_C, [3.0, 0.75, 0.75])
+    np.testing.assert_allclose(class_weights(mass_C, "balanced"), [3.0, 0.75, 0.75])
     assert (class_weights(mass_C, "none") == 1).all()
+
+
+def test_few_rows_weigh_more_and_thousands_alike_and_a_row_weighs_1_in_the_mean() -> None:
+    mass_C = np.array([10.0, 1000.0, 100_000.0])
+    weight_C = class_weights(mass_C, "tempered")
+    np.testing.assert_allclose(weight_C / weight_C[1], np.sqrt([101 / 2, 1, 1.01 / 2]), rtol=1e-6)
+    assert (weight_C * mass_C).sum() == pytest.approx(mass_C.sum(), rel=1e-6)
+    assert (class_weights(np.full(3, 1234.0), "tempered") == 1).all()
 
 
 def test_thresholds_are_chosen_for_several_labels_alone() -> None:

@@ -166,7 +166,6 @@ def resolve(
     )
     even = even_attention(model, len(texts), several=several)
     few_rows = len(texts) < FEW_ROWS
-    tempered = few_rows and not several and labels < MANY_LABELS
     tokens_a_text = tokens / max(1, len(texts))
     optim = config.optim or default_optim(
         len(texts),
@@ -188,7 +187,7 @@ def resolve(
         optim=replace(optim, **given_rates(config)),
         epochs=epochs,
         max_tokens=config.max_tokens,
-        class_weight=label_weights(config.class_weight, names, tempered=tempered),
+        class_weight=label_weights(config.class_weight, names, tempered=not several and labels < MANY_LABELS),
         rationale_weight=config.rationale_weight,
         size=config.size,
         seed=config.seed,

@@ -117,8 +117,8 @@ class TrainConfig:
     class_weight: ClassWeight = option(
         ClassWeights(),
         "auto",
-        "Weight of each label: none weighs all rows the same, balanced raises rare labels, auto by the square root of "
-        'that where rows are few; or a JSON file of weights such as {"billing": 2}.',
+        "Weight of each label: none weighs all rows the same, balanced raises rare labels, auto less so, and only "
+        'those of few rows; or a JSON file of weights such as {"billing": 2}.',
         metavar="auto|none|balanced|FILE",
     )
     target_precision: float | None = option(

@@ -11,11 +11,15 @@ from textcls_training.data.dataset import Dataset
 # The power of the focus on absent labels that seem to be present. Measured, see training/README.md: 0 is plain
 # cross-entropy.
 FOCUS: Final = 1.25
+# From about so many rows on, a label weighs no less for having more; measured: training/README.md.
+ENOUGH: Final = 1000
 
 
 def class_weights(mass_C: Float64, kind: LabelWeights) -> Float32:
-    """Return the weight of each label [C]: 1, or rows / (labels x rows of the label) if `balanced`, or the square root
-    of that if `tempered`, or the given one.
+    """Return the weight of each label [C]: 1, or rows / (labels x rows of the label) if `balanced`, or the given one.
+
+    `tempered` weights are in the proportion of sqrt(1 / rows of the label + 1 / `ENOUGH`), and 1 in the mean of the
+    rows: few rows count more, and labels with thousands of rows alike.
 
     Args:
         mass_C: how many rows each label has, see `Dataset.label_mass`.
@@ -25,8 +29,13 @@ def class_weights(mass_C: Float64, kind: LabelWeights) -> Float32:
         return np.ones(len(mass_C), np.float32)
     if not isinstance(kind, str):
         return np.array(kind, np.float32)
-    balanced_C: Float64 = mass_C.sum() / (len(mass_C) * np.maximum(mass_C, 1))
-    return (np.sqrt(balanced_C) if kind == "tempered" else balanced_C).astype(np.float32)
+    weight_C: Float64 = 1 / np.maximum(mass_C, 1)
+    if kind == "balanced":
+        weight_C *= mass_C.sum() / len(mass_C)
+    else:
+        weight_C = np.sqrt(weight_C + 1 / ENOUGH)
+        weight_C *= mass_C.sum() / (weight_C * mass_C).sum()
+    return weight_C.astype(np.float32)
 
 
 def label_set_weights(dataset: Dataset, kind: LabelWeights) -> tuple[Float32, Float32]:
