@@ -227,8 +227,6 @@ class Distillation:
         config = self._config
         if alone.config.model.embedding == "rows":
             config = replace(config, ngrams=alone.config.features.ngram_sizes)
-        if config.class_weight == "auto":  # measured for labelled rows alone
-            config = replace(config, class_weight="none")
         texts = [*given.texts, *self._unlabelled.texts]
         if self.answered and config.epochs is None and not pool.known.several:
             config = replace(config, epochs=max(LEAST_PASSES, default_epochs(len(texts), pool.classes)))
