@@ -55,13 +55,15 @@ def test_fine_but_sure_differences_get_a_stronger_head_than_noise() -> None:
     assert fine.strength > noisy.strength
 
 
-def test_it_agrees_with_logistic_regression_of_scikit_learn() -> None:
+@pytest.mark.parametrize("weight_C", [(1.0, 1.0, 1.0), (0.5, 3.0, 1.0)])
+def test_it_agrees_with_logistic_regression_of_scikit_learn(weight_C: tuple[float, ...]) -> None:
     from sklearn.linear_model import LogisticRegression
 
     x_RD, label_R = clusters(150, 0.5)
-    head = linear_head.fit(x_RD, rows_of(label_R), 3, [])
+    head = linear_head.fit(x_RD, rows_of(label_R), 3, [], weight_C)
     assert head.calibration.temperature == 1
-    theirs = LogisticRegression(C=head.strength, max_iter=1000, tol=1e-8).fit(x_RD, label_R)
+    weights = dict(enumerate(weight_C))
+    theirs = LogisticRegression(C=head.strength, class_weight=weights, max_iter=1000, tol=1e-8).fit(x_RD, label_R)
     np.testing.assert_allclose(head.probabilities(x_RD), theirs.predict_proba(x_RD), atol=2e-3)
 
 

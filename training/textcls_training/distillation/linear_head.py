@@ -13,8 +13,10 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from textcls_training.config.resolve import LabelWeights
 from textcls_training.data.arrays import Float32, Float64
 from textcls_training.data.dataset import Dataset
+from textcls_training.fit.label_weights import class_weights
 from textcls_training.fit.validation import Validation, validation_of
 from textcls_training.models.calibration import AnyCalibration, LabelSetCalibration, sigmoid
 
@@ -50,7 +52,13 @@ class LinearHead(NamedTuple):
         return self.weight_DC / self.calibration.temperature, self.bias_C / self.calibration.temperature
 
 
-def fit(x_RD: Float64, rows: Dataset, classes: int, masks: Sequence[NDArray[np.bool_]]) -> LinearHead:
+def fit(
+    x_RD: Float64,
+    rows: Dataset,
+    classes: int,
+    masks: Sequence[NDArray[np.bool_]],
+    class_weight: LabelWeights = "none",
+) -> LinearHead:
     """Fit a head whose strength and calibration have the least cross-entropy on held-out rows.
 
     If rows may have several labels, that is one logistic regression per label, all of one strength.
@@ -60,8 +68,12 @@ def fit(x_RD: Float64, rows: Dataset, classes: int, masks: Sequence[NDArray[np.b
         rows: their targets.
         classes: how many labels there are.
         masks: the held-out rows of each split.
+        class_weight: how much a row of each label weighs in the fit, unless rows may have several.
     """
-    problem = _Problem.of(x_RD, rows.target(classes), several=rows.several)
+    target_RC = rows.target(classes)
+    if not rows.several:
+        target_RC = target_RC * class_weights(rows.label_mass(classes), class_weight)
+    problem = _Problem.of(x_RD, target_RC, several=rows.several)
     held_R = np.concatenate([np.flatnonzero(mask) for mask in masks] or [np.zeros(0, np.int64)])
     held_out = _HeldOut(problem, masks, validation_of([rows.select(held_R)]))
     if not len(held_R):
@@ -78,7 +90,10 @@ def fit(x_RD: Float64, rows: Dataset, classes: int, masks: Sequence[NDArray[np.b
 
 
 class _Problem(NamedTuple):
-    """Rows in their principal components, the last of which is 1 for the bias, and how they were transformed."""
+    """Rows in their principal components, the last of which is 1 for the bias, and how they were transformed.
+
+    The targets of a row with one label sum to its weight.
+    """
 
     x_RK: Float64
     target_RC: Float32
@@ -148,11 +163,12 @@ def _softmax_loss(logits_RC: Float64, target_RC: Float32) -> tuple[float, Float6
     """Return the cross-entropy of all rows, with one label each, and its gradient by the logits, overwriting them."""
     logits_RC -= logits_RC.max(axis=1, keepdims=True)
     right_R = (target_RC * logits_RC).sum(axis=1)
+    weight_R1 = target_RC.sum(axis=1, keepdims=True)
     slope_RC = np.exp(logits_RC, out=logits_RC)
     total_R1 = slope_RC.sum(axis=1, keepdims=True)
-    slope_RC /= total_R1
+    slope_RC *= weight_R1 / total_R1
     slope_RC -= target_RC
-    return float((np.log(total_R1[:, 0]) - right_R).sum()), slope_RC
+    return float((weight_R1[:, 0] * np.log(total_R1[:, 0]) - right_R).sum()), slope_RC
 
 
 def _sigmoid_loss(logits_RC: Float64, target_RC: Float32) -> tuple[float, Float64]:

@@ -210,7 +210,7 @@ class Distillation:
             return made
         if self._encoder is not None:
             vectors = self._encoder.encode(texts, callback, lambda: stop.requested)
-            return EncoderTeacher(self._encoder.name, vectors, hashes, pool.classes)
+            return EncoderTeacher(self._encoder.name, vectors, hashes, pool.classes, config.class_weight)
         return SelfTeacher(pool.corpus, hashes, pool.classes, config, course)
 
     def _given(self, probability_UC: Float32, hashes: Int64, pool: Pool) -> Float32:

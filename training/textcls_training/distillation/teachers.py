@@ -12,7 +12,7 @@ from typing import Final, Protocol
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from textcls_training.config.resolve import ResolvedConfig
+from textcls_training.config.resolve import LabelWeights, ResolvedConfig
 from textcls_training.data.arrays import Float32, Int64
 from textcls_training.data.corpus import Corpus
 from textcls_training.data.dataset import Dataset
@@ -48,16 +48,20 @@ class Teacher(Protocol):
 class EncoderTeacher:
     """A linear head on sentence vectors."""
 
-    def __init__(self, name: str, vectors: Float16, hashes: Int64, classes: int) -> None:
-        """Store the vectors and hashes of all texts of the pool."""
+    def __init__(
+        self, name: str, vectors: Float16, hashes: Int64, classes: int, class_weight: LabelWeights = "tempered"
+    ) -> None:
+        """Store the vectors and hashes of all texts of the pool, and how labels weigh."""
         self.name, self._vectors, self._hashes, self._classes = name, vectors, hashes, classes
+        self._class_weight = class_weight
 
     def answers(self, text_T: Int64, rows: Dataset, asked_A: Int64) -> Float32:
         """Fit a head on `text_T`, and return its answers."""
         # Sums of products depend on the number of threads that share them.
         with threadpool_limits(1):
             masks = list(masks_of(self._hashes[text_T], rows.labels))
-            head = linear_head.fit(as_float64(self._vectors[text_T]), rows, self._classes, masks)
+            vectors = as_float64(self._vectors[text_T])
+            head = linear_head.fit(vectors, rows, self._classes, masks, self._class_weight)
             return head.probabilities(as_float64(self._vectors[asked_A]))
 
 
