@@ -18,7 +18,7 @@ from textcls_training.data.arrays import Float32, Float64
 from textcls_training.data.dataset import Dataset
 from textcls_training.fit.label_weights import class_weights
 from textcls_training.fit.validation import Validation, validation_of
-from textcls_training.models.calibration import AnyCalibration, LabelSetCalibration, sigmoid
+from textcls_training.models.calibration import AnyCalibration, LabelSetCalibration, cross_entropy
 
 # Inverse weight decays, as scikit-learn's C; vectors have length 1. A stronger one is tried if the last was the best.
 STRENGTHS: Final = (1.0, 10.0, 100.0)
@@ -128,11 +128,11 @@ class _Problem(NamedTuple):
         scale_K1 = 1 / np.sqrt(self._curvature(strength) + decay_K1)
         x_RK = self.x_RK * scale_K1[:, 0]
         decay_K1 = decay_K1 * scale_K1**2
-        classes, of_rows = self.target_RC.shape[1], _sigmoid_loss if self.several else _softmax_loss
+        classes = self.target_RC.shape[1]
 
         def loss(flat: Float64) -> tuple[float, Float64]:
             weight_KC = flat.reshape(-1, classes)
-            value, slope_RC = of_rows(x_RK @ weight_KC, self.target_RC)
+            value, slope_RC = cross_entropy(x_RK @ weight_KC, self.target_RC, several=self.several)
             value += 0.5 * float((decay_K1 * weight_KC**2).sum())
             return value, (x_RK.T @ slope_RC + decay_K1 * weight_KC).ravel()
 
@@ -157,24 +157,6 @@ class _Problem(NamedTuple):
         """Return the head with these weights, for untransformed vectors."""
         weight_DC = self.component_KD.T @ weight_KC[:-1]
         return LinearHead(weight_DC, weight_KC[-1] - self.mean_D @ weight_DC, calibration, strength)
-
-
-def _softmax_loss(logits_RC: Float64, target_RC: Float32) -> tuple[float, Float64]:
-    """Return the cross-entropy of all rows, with one label each, and its gradient by the logits, overwriting them."""
-    logits_RC -= logits_RC.max(axis=1, keepdims=True)
-    right_R = (target_RC * logits_RC).sum(axis=1)
-    weight_R1 = target_RC.sum(axis=1, keepdims=True)
-    slope_RC = np.exp(logits_RC, out=logits_RC)
-    total_R1 = slope_RC.sum(axis=1, keepdims=True)
-    slope_RC *= weight_R1 / total_R1
-    slope_RC -= target_RC
-    return float((weight_R1[:, 0] * np.log(total_R1[:, 0]) - right_R).sum()), slope_RC
-
-
-def _sigmoid_loss(logits_RC: Float64, target_RC: Float32) -> tuple[float, Float64]:
-    """Return the cross-entropy of all labels of all rows, and its gradient by the logits."""
-    value = np.logaddexp(0, logits_RC).sum() - (target_RC * logits_RC).sum()
-    return float(value), sigmoid(logits_RC) - target_RC
 
 
 class _Judged(NamedTuple):

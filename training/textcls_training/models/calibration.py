@@ -29,6 +29,26 @@ def sigmoid(logits: NDArray[np.floating]) -> Float64:
     return np.asarray(np.where(logits >= 0, 1, power) / (1 + power))
 
 
+def cross_entropy(logits_RC: Float64, target_RC: NDArray[np.floating], *, several: bool) -> tuple[float, Float64]:
+    """Return the cross-entropy of all rows together, in nats, and its gradient by the logits [R, C].
+
+    Args:
+        logits_RC: the logits of the rows.
+        target_RC: how probable each label is; with one label per text, times the weight of the row.
+        several: whether a row may have several labels, each of which has a sigmoid of its own.
+    """
+    if several:
+        value = np.logaddexp(0, logits_RC).sum() - np.vdot(target_RC, logits_RC)
+        return float(value), sigmoid(logits_RC) - target_RC
+    shifted_RC = logits_RC - logits_RC.max(1, keepdims=True)
+    slope_RC = np.exp(shifted_RC)
+    weight_R1, total_R1 = target_RC.sum(1, keepdims=True), slope_RC.sum(1, keepdims=True)
+    value = np.vdot(weight_R1, np.log(total_R1)) - np.vdot(target_RC, shifted_RC)
+    slope_RC *= weight_R1 / total_R1
+    slope_RC -= target_RC
+    return float(value), slope_RC
+
+
 def combine(ensemble_weights: tuple[float, ...], logits_VRC: Float32) -> Float32:
     """Return the logits [R, C] of all views together."""
     combined_RC: Float32 = np.tensordot(np.array(ensemble_weights, np.float32), logits_VRC, 1)

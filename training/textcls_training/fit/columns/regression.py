@@ -15,7 +15,7 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 from textcls_training.data.arrays import Bools, Float64
-from textcls_training.models.calibration import log_softmax, sigmoid
+from textcls_training.models.calibration import cross_entropy, log_softmax
 
 # The most steps, and the least of them if rows times labels are many: held-out rows show no difference.
 ITERATIONS, LEAST_ITERATIONS = 100, 12
@@ -105,18 +105,6 @@ class Rows:
             return np.asarray((np.logaddexp(0, logits_RC) - self.target_RC * logits_RC).sum(1))
         return np.asarray(-(self.target_RC * log_softmax(logits_RC)).sum(1))
 
-    def loss_and_errors(self, logits_RC: Float64) -> tuple[float, Float64]:
-        """Return the cross-entropy of all rows together, and its gradient by logits: probabilities minus targets."""
-        if self.several:
-            return float(self.losses(logits_RC).sum()), sigmoid(logits_RC) - self.target_RC
-        shifted_RC = logits_RC - logits_RC.max(1, keepdims=True)
-        power_RC = np.exp(shifted_RC)
-        sum_R1 = power_RC.sum(1, keepdims=True)
-        value = float(np.log(sum_R1).sum()) - float(np.vdot(self.target_RC, shifted_RC))
-        power_RC /= sum_R1
-        power_RC -= self.target_RC
-        return value, power_RC
-
 
 def fit(rows: Rows, penalty: float, start: Weights | None = None) -> Weights:
     """Return the weights of least cross-entropy plus `penalty / 2` times their squares, both summed over the rows."""
@@ -128,7 +116,7 @@ def fit(rows: Rows, penalty: float, start: Weights | None = None) -> Weights:
         found = _unfolded(place, labels)
         logits_RC = found.logits(rows.text_RC, rows.features)
         drawn = penalty * (found.weight_FC**2).sum() + PULL * found.log_slope**2
-        value, error_RC = rows.loss_and_errors(logits_RC)
+        value, error_RC = cross_entropy(logits_RC, rows.target_RC, several=rows.several)
         slope_FC = np.concatenate([ramp_MR @ error_RC, value_VR @ error_RC]) + penalty * found.weight_FC
         slope = float(np.vdot(error_RC, rows.text_RC)) * found.slope + PULL * found.log_slope
         return (value + drawn / 2) / number, _folded(Weights(slope, error_RC.sum(0), slope_FC)) / number
