@@ -51,7 +51,7 @@ from textcls.display.terminal.annotation import (
 )
 from textcls.display.terminal.console import stderr_console
 from textcls.display.terminal.progress import progress_on
-from textcls.display.text import plural
+from textcls.display.text import in_a_shell, plural
 from textcls.errors import ConfigError, InputError, SurroundingsError
 
 optional_dependencies.look_for("openai")
@@ -191,10 +191,8 @@ def annotate(
                 f"{error} What was answered is in {kept}: rename it like the new output, and nothing is asked again."
             ) from error
         _say_at_the_end(panel, given, len(given.rows) - done)
-    click.echo(
-        f"{plural(done, 'row')} of {len(given.rows):,} -> {output}."
-        + (f" Next: textcls train LABELLED --unlabelled {output} --probabilities '{PROBABILITY}*'" if done else "")
-    )
+    then = f" Next: textcls train LABELLED --unlabelled {in_a_shell(output)} --probabilities '{PROBABILITY}*'"
+    click.echo(f"{plural(done, 'row')} of {len(given.rows):,} -> {output}.{then if done else ''}")
 
 
 def _prices(given: Sequence[tuple[float, float]], models: Sequence[str]) -> list[Price | None]:

@@ -20,7 +20,7 @@ from textcls.data.writing import NewTable, Writer
 from textcls.display.html.clusters import clusters_fragment
 from textcls.display.html.fragments import document, made_of
 from textcls.display.terminal.clusters import clusters_report
-from textcls.display.text import plural
+from textcls.display.text import in_a_shell, plural
 from textcls.errors import ConfigError, InputError
 from textcls.explain.clusters.survey import EXAMPLES, AnsweredText, ClusterSurvey, answered, survey_clusters
 from textcls.model.artifact import CLUSTERS, ModelInfo
@@ -99,7 +99,8 @@ def clusters(
     reading.say_skipped()
     _show(model, found, output, as_json)
     if assign is not None and not as_json:
-        then = f"Next: textcls train {assign}" if len(written) > 1 else "All have one label, and training needs two."
+        enough = len(written) > 1
+        then = f"Next: textcls train {in_a_shell(assign)}" if enough else "All have one label, and training needs two."
         summary = f"{plural(written.total(), 'text')} of {found.texts:,} with their clusters as labels"
         click.echo(f"{summary} -> {assign}. {then}")
 

@@ -17,7 +17,7 @@ from textcls.data.given_labels import present
 from textcls.data.labelled import LabelledRow
 from textcls.data.targets import Target, TargetOptions
 from textcls.display.html import label_page
-from textcls.display.text import plural
+from textcls.display.text import in_a_shell, plural
 from textcls.errors import ConfigError, InputError
 from textcls.evaluation.data_quality.label_audit import SuspectRow
 from textcls.labelling.answers import OWN_FIELDS, Annotation, AnnotationsFile, Chosen
@@ -195,8 +195,8 @@ def _label(work: _Work, labels: Sequence[str], output: Path, learner_of: Any, po
             raise ConfigError("Name at least two labels, for example --labels billing,returns,shipping.")
         _serve(session, port)
         if file.answers:
-            said = f"{plural(len(file.answers), 'row')} in {output}. Next: textcls train {output} --output model.onnx"
-            click.echo(said)
+            then = f"textcls train {in_a_shell(output)} --output model.onnx"
+            click.echo(f"{plural(len(file.answers), 'row')} in {output}. Next: {then}")
 
 
 def _begin(file: AnnotationsFile, given: Sequence[Annotation]) -> None:
@@ -221,7 +221,7 @@ def _check_same(file: AnnotationsFile, given: Sequence[Annotation]) -> None:
     if len(file.answers) != len(given) or not all(map(_is_of, file.answers, given)):
         raise InputError(
             f"{file.path} was made of other rows than DATA has now: name another file with --output, or go on from it "
-            f"with textcls label {file.path} --suspects."
+            f"with textcls label {in_a_shell(file.path)} --suspects."
         )
 
 

@@ -25,6 +25,7 @@ from textcls.data import TargetOptions, read_labelled
 from textcls.display.plain_data import json_line
 from textcls.display.terminal.console import show, stderr_console
 from textcls.display.terminal.progress import progress_on
+from textcls.display.text import in_a_shell
 from textcls.errors import ConfigError
 from textcls.jobs import Engine
 from textcls.jobs.engines import EngineName
@@ -153,7 +154,7 @@ def tune(
         click.echo(json_line(found.as_json()))
     else:
         show(showing.tuning_report(found))
-        then = f" Next: textcls train {' '.join(map(str, data))} --config {output}"
+        then = f" Next: textcls train {' '.join(map(in_a_shell, data))} --config {in_a_shell(output)}"
         # A file without settings is of no use for training.
         click.echo(f"Settings -> {output}.{then if found.is_better or found.fixed or reading_of_rows else ''}")
 

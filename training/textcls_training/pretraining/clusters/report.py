@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from textcls.display.terminal.console import table_of
-from textcls.display.text import named, percent, plural
+from textcls.display.text import in_a_shell, named, percent, plural
 from textcls_training.models.vectors_report import VectorsReport
 
 
@@ -77,4 +77,6 @@ class ClustersReport:
         if self.vectors is not None:
             console.print(Text(self.vectors.sentence()))
         megabytes = f"{self.file_bytes / 1e6:.2f} MB"
-        console.print(Text(f"{output}, {megabytes}. Next: textcls clusters {output} TEXTS --output clusters.html"))
+        console.print(
+            Text(f"{output}, {megabytes}. Next: textcls clusters {in_a_shell(output)} TEXTS --output clusters.html")
+        )

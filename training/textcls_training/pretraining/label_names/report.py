@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from textcls.display.terminal.console import table_of
-from textcls.display.text import named, percent, plural
+from textcls.display.text import in_a_shell, named, percent, plural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,4 +61,6 @@ class LabelNamesReport:
             )
         )
         megabytes = f"{self.file_bytes / 1e6:.2f} MB"
-        console.print(Text(f"{output}, {megabytes}. Next: textcls clusters {output} TEXTS --assign labelled.csv"))
+        console.print(
+            Text(f"{output}, {megabytes}. Next: textcls clusters {in_a_shell(output)} TEXTS --assign labelled.csv")
+        )
