@@ -49,6 +49,13 @@ def test_the_last_epoch_is_kept_unless_another_is_clearly_better(by_epoch: list[
     assert LabelValidation(labels).epoch(by_epoch) == number
 
 
+def test_of_many_labels_the_last_epoch_is_kept_whatever_another_says() -> None:
+    few, many = (np.pad(np.concatenate([sure_of(90, 0), sure_of(50, 0)]), ((0, 0), (0, 0), (0, n))) for n in (253, 254))
+    labels = np.zeros(few.shape[1], np.int64)
+    assert LabelValidation(labels).epoch([one[None] for one in few]) == 1
+    assert LabelValidation(labels).epoch([one[None] for one in many]) == 2
+
+
 def test_of_several_labels_the_last_epoch_is_kept_whatever_frequent_ones_say() -> None:
     sets = [{"often": 1.0} if i % 2 else {"rare": 1.0} if i == 0 else {} for i in range(60)]
     validation = LabelSetValidation(LabelMatrix.of(sets, ["often", "rare"]))

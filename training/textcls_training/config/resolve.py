@@ -187,7 +187,7 @@ def resolve(
         optim=replace(optim, **given_rates(config)),
         epochs=epochs,
         max_tokens=config.max_tokens,
-        class_weight=label_weights(config.class_weight, names, tempered=not several and labels < MANY_LABELS),
+        class_weight=label_weights(config.class_weight, names, several=several),
         rationale_weight=config.rationale_weight,
         size=config.size,
         seed=config.seed,
@@ -275,19 +275,20 @@ def reference_needed(config: TrainConfig, *, rationales: bool = False) -> str | 
     return None
 
 
-def label_weights(given: ClassWeight, names: Sequence[str], *, tempered: bool) -> LabelWeights:
+def label_weights(given: ClassWeight, names: Sequence[str], *, several: bool) -> LabelWeights:
     """Return the weights of labels in the order of `names`; 1 for a label without one.
 
     Args:
         given: what was asked for.
         names: the labels.
-        tempered: whether rare labels weigh more if that is left open. Measured: training/README.md.
+        several: whether a text may have several: then all weigh the same if that is left open, and otherwise rare ones
+            more. Measured: training/README.md.
 
     Raises:
         ConfigError: a label that is not in `names` has a weight, or all weights are 0.
     """
     if given == "auto":
-        return "tempered" if tempered else "none"
+        return "none" if several else "tempered"
     if isinstance(given, str):
         return given
     if strangers := sorted(set(given) - set(names)):

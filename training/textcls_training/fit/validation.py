@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from textcls.evaluation.label_thresholds import Goal
+from textcls_training.config.resolve import MANY_LABELS
 from textcls_training.data import label_matrix
 from textcls_training.data.arrays import Float32, Float64, Int64
 from textcls_training.data.dataset import Dataset
@@ -51,7 +52,12 @@ class LabelValidation:
     def epoch(self, by_epoch: Sequence[Float32]) -> int:
         """Return the last epoch, at which all rates are zero, unless another has a lower cross-entropy, by more than
         `EPOCH_ERRORS` standard errors.
+
+        With `MANY_LABELS` it is always the last: while rates are high, what one fit has learned, another on nearly the
+        same rows may have lost again for some epochs.
         """
+        if by_epoch[0].shape[2] >= MANY_LABELS:
+            return len(by_epoch)
         losses, found = list[Float64](), None
         for logits_VRC in by_epoch:
             found = calibration.fit(logits_VRC, self.labels, near=found)
